@@ -25,7 +25,7 @@ from mcp.types import CallToolResult, TextResourceContents
 from tests.factories import QUESTION, engine_at
 
 from fathom.engine import Engine
-from fathom.serving.mcp import MOST_CHARS, PATIENCE_S, SingleDesk, make_mcp_server
+from fathom.serving.mcp import MOST_CHARS, PATIENCE_S, LocalCallRunner, make_mcp_server
 from fathom.types import Answer
 
 FATHOM = (sys.executable, "-m", "fathom")
@@ -460,7 +460,7 @@ def use_server(tmp_path: Path) -> Callable[..., None]:
             with engine_at(tmp_path, **sections) as engine:
                 if files:
                     engine.ingest([corpus])
-                async with Client(make_mcp_server(SingleDesk(engine))) as client:
+                async with Client(make_mcp_server(LocalCallRunner(engine))) as client:
                     await body(client)
 
         asyncio.run(run())
@@ -538,7 +538,7 @@ def test_a_document_that_is_removed_meanwhile_is_no_resource(
             listed = list(engine.documents.list())
             engine.documents.remove(listed[0].id)
             monkeypatch.setattr(type(engine.documents), "list", lambda _: iter(listed))
-            async with Client(make_mcp_server(SingleDesk(engine))) as client:
+            async with Client(make_mcp_server(LocalCallRunner(engine))) as client:
                 (resource,) = (await client.list_resources()).resources
         assert resource.name == "b.md"
 
@@ -674,7 +674,7 @@ def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
     use_server(body, {"fees.md": "A permit costs 40 crowns.\n"})
 
 
-class FailingDesk(SingleDesk):
+class FailingDesk(LocalCallRunner):
     async def answer(self, question: str, **_: Any) -> Answer:
         raise KeyError(f"a secret of {question}")
 

@@ -1,6 +1,6 @@
-"""Short output for agents: an answer with its quotes and how sure it is, and lines with a text.
+"""Short output for agents: answers with quotes and a probability, and lines that contain a text.
 
-A refusal gives the sentences that come nearest, in the form of `fathom search`.
+A refusal has the nearest sentences of the documents, in the form of `fathom search`.
 """
 
 import re
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from fathom.engine import Engine
 
 MOST_QUOTES = 3
-"""The quotes of a short answer, at most."""
+"""The number of quotes of a short answer, at most."""
 NEAREST_CHARS = 250
-"""The characters of the sentences that come nearest."""
+"""The number of characters of the nearest sentences, at most."""
 LINE_CHARS = 300
-"""The characters of a line that holds a text."""
+"""The number of characters of a line in a reply, at most."""
 MOST_LINES = 200
-"""The lines in one reply, at most."""
+"""The number of lines in one reply, at most."""
 MOST_TEXT = 1_000
-"""The characters of a text that lines are searched for."""
+"""The number of characters of a searched text, at most."""
 
 
 def find_lines(
@@ -42,19 +42,20 @@ def find_lines(
     match_case: bool = False,
     most: int = MOST_LINES,
 ) -> dict[str, Any]:
-    """Return the lines that hold one of several texts word for word, for callers elsewhere.
+    """Return the lines that contain at least one of the texts, word for word.
 
-    They may give no pattern, because matching a hostile one never ends.
+    Remote callers can give texts only, because matching a hostile pattern could take for ever.
 
     Args:
         engine: The engine over the documents.
         texts: The texts.
-        documents: Only these documents: ids, paths, folders or patterns of paths.
+        documents: The documents to search: ids, paths, folders or patterns of paths; by default
+            all.
         match_case: Whether capital and small letters are different.
-        most: The lines, at most.
+        most: The number of lines, at most.
 
     Raises:
-        UsageError: If a document is not there.
+        UsageError: If a document does not exist.
     """
     pattern = "|".join(map(re.escape, texts))
     matches = engine.documents.grep(pattern, documents, ignore_case=not match_case)
@@ -63,14 +64,14 @@ def find_lines(
     shape = serialize_matching_lines(lines, shorten, has_more=next(matches, None) is not None)
     expression = re.compile(pattern, 0 if match_case else re.IGNORECASE)
     for line in shape["lines"]:
-        # The orders may stand in a part that is not shown.
+        # The orders may be in the part that is cut off below.
         line["gives_orders"] = gives_orders(line["text"])
         line["text"] = _cut_around(line["text"], expression)
     return shape
 
 
 def _cut_around(line: str, expression: re.Pattern[str]) -> str:
-    """Return a line, or of a long one the part around what it holds."""
+    """Return a line; cut a long line around the first match."""
     if len(line) <= LINE_CHARS:
         return line
     match = expression.search(line)
@@ -86,7 +87,8 @@ class Brief:
 
     Attributes:
         answer: The whole answer.
-        nearest: The sentences that come nearest to a question without an answer; else nothing.
+        nearest: The sentences of the documents that are nearest to the question; `None` if it was
+            answered.
         shorten: Returns a short name of a path.
     """
 
@@ -96,7 +98,7 @@ class Brief:
 
 
 def make_brief(engine: "Engine", answer: Answer, filters: Sequence[str | Filter] = ()) -> Brief:
-    """Return an answer in short; for a refusal the documents are searched."""
+    """Make a short answer; for a refusal, search for the nearest sentences."""
     nearest = None
     if answer.status != "answered":
         query = answer.standalone_question or answer.question
@@ -107,13 +109,13 @@ def make_brief(engine: "Engine", answer: Answer, filters: Sequence[str | Filter]
 
 
 def list_quotes(answer: Answer) -> list[Citation]:
-    """Return the first citations of an answer, each place once."""
+    """Return the first citations of an answer, without repeated places."""
     by_place = {(cited.document, cited.start, cited.end): cited for cited in answer.citations}
     return list(by_place.values())[:MOST_QUOTES]
 
 
 def serialize_brief(brief: Brief) -> dict[str, Any]:
-    """Return a short answer in the shape of `ask --brief --json`; `warnings` only if it has any."""
+    """Return a short answer in the shape of `ask --brief --json`; `warnings` may be missing."""
     answer = brief.answer
     shape: dict[str, Any] = {"question": answer.question, "status": answer.status}
     if answer.warnings:

@@ -1,4 +1,4 @@
-"""The budget of a question over a network: what the operator allows, or less."""
+"""The budget of a question over a network, at most what the operator allows."""
 
 from dataclasses import asdict
 from typing import Any, Literal
@@ -23,8 +23,8 @@ def limit_budget(
     """Return the budget of one question.
 
     Args:
-        settings: The operator's settings. A limit of `[budget]` that is lower than that of its
-            own effort holds for every question.
+        settings: The operator's settings. A limit of `[budget]` that is lower than the limit of the
+            default effort holds for every question.
         effort: The effort; by default that of the settings.
         asked: The caller's own limits; they lower the budget and never raise it.
     """
@@ -33,7 +33,7 @@ def limit_budget(
     limits: dict[str, Any] = {}
     for name, limit in asdict(asked or Budget()).items():
         operator_limit = find_lowest_limit(getattr(settings.budget, name), getattr(default, name))
-        # Only a limit that the operator lowered is a ceiling: a higher effort may otherwise spend
+        # Only a limit that the operator lowered is a ceiling; otherwise a higher effort may spend
         # more.
         ceiling = None if operator_limit == getattr(default, name) else operator_limit
         limits[name] = find_lowest_limit(getattr(chosen, name), limit, ceiling)
@@ -41,5 +41,5 @@ def limit_budget(
 
 
 def find_lowest_limit(*limits: float | None) -> float | None:
-    """Return the lowest of some limits; `None` stands for no limit."""
+    """Return the lowest of several limits; `None` means no limit."""
     return min((limit for limit in limits if limit is not None), default=None)

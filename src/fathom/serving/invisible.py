@@ -1,4 +1,4 @@
-"""Characters that nobody sees: in the text of a document they could fool a terminal or a model."""
+"""Invisible characters, which could deceive a terminal or a model in the text of a document."""
 
 import re
 
@@ -7,9 +7,9 @@ INVISIBLE = re.compile(
     "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order and width
     "\U000e0000-\U000e0fff]"  # tags: a model reads them as text, and people see nothing
 )
-"""The characters; spaces of any width and joiners are none of them, as they shape what is seen."""
+"""The invisible characters, without spaces and joiners, which change how a text looks."""
 
 
 def replace_controls(text: str) -> str:
-    """Replace invisible characters, each by one other character, so that offsets hold."""
+    """Replace each invisible character by one other character, so that offsets stay valid."""
     return INVISIBLE.sub(lambda match: " " if match[0].isspace() else "\ufffd", text)

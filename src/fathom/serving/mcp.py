@@ -1,7 +1,7 @@
-"""Fathom for other agents: tools of the Model Context Protocol, over stdio or HTTP.
+"""The tools of the Model Context Protocol for other agents, over stdio or HTTP.
 
-Every tool reads and none writes. All text from documents is data: it stands in named fields,
-contains no invisible character, and a field says whether it gives orders to a model.
+No tool writes. Text from documents is data: it is in named fields, contains no invisible character,
+and a field says whether it gives orders to a model.
 """
 
 import asyncio
@@ -74,20 +74,18 @@ from fathom.usage import Budget
 
 T = TypeVar("T")
 PATH = "/mcp"
-DESK = "fathom.desk"
-"""The key of the caller's desk in the state of a request's scope."""
+RUNNER = "fathom.call_runner"
+"""The key of the caller's `CallRunner` in the state of a request's scope."""
 PATIENCE_S = 50.0
-"""The time of a question unless the caller asks for more, in seconds.
-
-Clients give up a call after a minute."""
+"""The default deadline of a call in seconds; clients give up a call after a minute."""
 MOST_CHARS = 20_000
-"""The characters of a document in one reply, at most."""
+"""The number of characters of a document in one reply, at most."""
 MOST_QUERY_CHARS = 20_000
-"""The characters of a query or a question, at most: a longer one would keep others waiting."""
+"""The number of characters of a query or a question, at most; a longer one would delay others."""
 MOST_QUERIES = 20
-"""The queries of one search, and the questions of one call, at most."""
+"""The number of queries or questions of one call, at most."""
 MOST_LISTED = 200
-"""The documents in one reply, at most."""
+"""The number of documents in one reply, at most."""
 INSTRUCTIONS = """\
 Answers from the user's own documents, with verbatim quotes. Use `search` when you will read the \
 evidence yourself (short, best sentences first), `ask` when an answer with a probability of being \
@@ -123,8 +121,8 @@ _Filters = Annotated[
 ]
 
 
-class Desk(Protocol):
-    """The engine and the way of asking that belong to one caller."""
+class CallRunner(Protocol):
+    """The runner of one caller's calls, with the engine over the caller's documents."""
 
     @property
     def engine(self) -> Engine:
@@ -144,13 +142,13 @@ class Desk(Protocol):
         ...
 
     async def run_in_turn(self, work: Callable[[], T]) -> T:
-        """Run work that costs as much as a question, in a thread, when its turn has come."""
+        """Run work that costs as much as a question in a thread, once its turn has come."""
         ...
 
 
 @dataclass(frozen=True)
-class SingleDesk:
-    """The desk of the only caller."""
+class LocalCallRunner:
+    """The runner of calls for a server with one caller or one engine for all."""
 
     engine: Engine
 
@@ -174,10 +172,10 @@ class SingleDesk:
 
 
 class _Tools:
-    """The tools: each is a method, whose docstring is the description that a model reads."""
+    """The tools as methods; the docstring of each is the description that a model reads."""
 
-    def __init__(self, desk: Desk | None) -> None:
-        self._desk = desk
+    def __init__(self, runner: CallRunner | None) -> None:
+        self._runner = runner
 
     async def ask(
         self,
@@ -228,22 +226,22 @@ class _Tools:
     ) -> Annotated[CallToolResult, AnswerList]:
         """Answer questions from the documents, with verbatim, verified quotes.
 
-        For what somebody wants to know, when the answer counts more than the reading: it says how
-        probable it is. An answer that the documents do not hold is not made up: `status` is then
-        "abstained", `reason` says why, and `nearest` holds the sentences that come nearest.
+        Use it when the answer matters more than reading the evidence; it comes with its
+        probability. If the documents hold no answer, none is made up: `status` is then "abstained",
+        `reason` says why, and `nearest` holds the nearest sentences.
         """
-        desk, began = self._find_desk(ctx), monotonic()
+        runner, began = self._find_runner(ctx), monotonic()
         seconds = PATIENCE_S if deadline is None else deadline
         answers: list[Any] = []
         for text in _list_queries(question):
-            left = max(seconds - (monotonic() - began), 0.0) if answers else seconds
-            limits = Budget(tokens=max_tokens, calls=max_calls, seconds=left)
-            budget = limit_budget(desk.engine.settings, effort, limits)
-            answer = await desk.answer(
+            remaining_s = max(seconds - (monotonic() - began), 0.0) if answers else seconds
+            limits = Budget(tokens=max_tokens, calls=max_calls, seconds=remaining_s)
+            budget = limit_budget(runner.engine.settings, effort, limits)
+            answer = await runner.answer(
                 text, strategy=strategy, paper=paper, filters=filters, budget=budget
             )
             answers.append(
-                await _serialize_brief(desk, answer, filters)
+                await _serialize_brief(runner, answer, filters)
                 if brief
                 else asdict(_add_warnings(answer))
             )
@@ -269,20 +267,21 @@ class _Tools:
         ] = None,
         filters: _Filters = [],  # noqa: B006 - no call changes it
     ) -> Annotated[CallToolResult, SearchList]:
-        """Find the sentences of the documents that bear on a query, and where they stand.
+        """Find the sentences of the documents that bear on a query, best first, with their places.
 
-        For reading yourself, by meaning as well as by words; the cheapest first step. The best come
-        first. `get_document` with `document`, `start` and `end` shows what stands around them.
+        Use it to read the evidence yourself; it is the cheapest first step, and searches by meaning
+        as well as by words. `get_document` with `document`, `start` and `end` shows the text around
+        a sentence.
         """
         queries = _list_queries(query)
-        desk = self._find_desk(ctx)
+        runner = self._find_runner(ctx)
 
         def search_one(text: str) -> dict[str, Any]:
-            hits = desk.engine.search(text, k=k, retriever=retriever, filters=filters)
-            return _serialize_search(desk.engine.excerpt(text, hits, chars=chars))
+            hits = runner.engine.search(text, k=k, retriever=retriever, filters=filters)
+            return _serialize_search(runner.engine.excerpt(text, hits, chars=chars))
 
-        # A turn for each query: a list of them must not keep other callers waiting.
-        searches = [await desk.run_in_turn(partial(search_one, text)) for text in queries]
+        # One turn for each query: a list of queries must not keep other callers waiting.
+        searches = [await runner.run_in_turn(partial(search_one, text)) for text in queries]
         return _make_reply({"searches": searches})
 
     async def grep(
@@ -291,8 +290,8 @@ class _Tools:
         text: Annotated[
             str | list[str],
             Field(
-                description="What a line holds, word for word and no pattern; of up to "
-                f"{MOST_QUERIES} texts it holds one."
+                description="The text that a line contains, word for word, not a pattern; or up to "
+                f"{MOST_QUERIES} texts, of which a line contains at least one."
             ),
         ],
         documents: Annotated[
@@ -304,17 +303,19 @@ class _Tools:
         ] = False,
         most: Annotated[int, Field(ge=1, le=MOST_LINES, description="How many lines.")] = 20,
     ) -> Annotated[CallToolResult, LineList]:
-        """Find every line that holds a text, also in PDF and Office files, with its place.
+        """Find every line that contains a text, also in PDF and Office files, with its place.
 
-        For a name, a number, a code or an error message that you know word for word, and to count
-        or list where it stands; use `search` for what may be said in other words.
+        Use it for a name, a number, a code or an error message that you know word for word, also to
+        count or list its places. Use `search` if the documents may use other words.
         """
         texts = _list_queries(text)
         if any(len(wanted) > MOST_TEXT for wanted in texts):
             raise UsageError(f"a text is longer than {MOST_TEXT:,} characters; give a part of it")
-        desk = self._find_desk(ctx)
-        find = partial(find_lines, desk.engine, texts, documents, match_case=match_case, most=most)
-        return _make_reply(await desk.run_in_turn(find))
+        runner = self._find_runner(ctx)
+        find = partial(
+            find_lines, runner.engine, texts, documents, match_case=match_case, most=most
+        )
+        return _make_reply(await runner.run_in_turn(find))
 
     def get_outline(
         self,
@@ -323,8 +324,8 @@ class _Tools:
             str, Field(description="The `document` of a citation or hit, or a path.")
         ],
     ) -> Annotated[CallToolResult, Outline]:
-        """Return the headings of a document with their lines or pages, before reading it."""
-        document = _get_document(self._find_desk(ctx), id)
+        """Return the headings of a document with their lines or pages."""
+        document = _get_document(self._find_runner(ctx), id)
         return _make_reply(serialize_outline(document, list_headings(document)))
 
     def get_document(
@@ -340,7 +341,7 @@ class _Tools:
         ] = None,
     ) -> Annotated[CallToolResult, DocumentText]:
         """Return the text of a document, or a part of it; offsets are those of citations."""
-        document = _get_document(self._find_desk(ctx), id)
+        document = _get_document(self._find_runner(ctx), id)
         length = len(document.text)
         last = length if end is None else end
         if start > length or not start <= last <= length:
@@ -366,16 +367,16 @@ class _Tools:
         self,
         ctx: Context,
         after: Annotated[
-            str | None, Field(description="The `next` of the list before; by default the first.")
+            str | None, Field(description="The `next` of the previous list; none for the first.")
         ] = None,
         limit: Annotated[int, Field(ge=1, le=MOST_LISTED, description="How many.")] = 50,
     ) -> Annotated[CallToolResult, DocumentList]:
         """List the documents, ordered by path, a limited number at a time."""
-        engine = self._find_desk(ctx).engine
+        engine = self._find_runner(ctx).engine
         documents = engine.documents.list()
         last = parse_cursor(after or "")
         following = dropwhile(lambda document: document.path <= last, documents)
-        # One document more than asked for tells whether the list goes on.
+        # One document more than the limit shows whether the list goes on.
         window = list(islice(following, limit + 1))
         has_more = len(window) > limit
         return _make_reply(
@@ -387,8 +388,8 @@ class _Tools:
         )
 
     def status(self, ctx: Context) -> Annotated[CallToolResult, IndexState]:
-        """Return the number of documents, the keys to filter by, and the ways of answering."""
-        engine = self._find_desk(ctx).engine
+        """Return the number of documents, the keys to filter by, and the strategies."""
+        engine = self._find_runner(ctx).engine
         state, settings = engine.status(), engine.settings
         calibrations = engine.calibration.list()
         return _make_reply(
@@ -416,24 +417,24 @@ class _Tools:
 
     def find_engine(self, request: ServerRequestContext[Any, Any]) -> Engine:
         """Return the engine of the caller's documents."""
-        return self._choose_desk(request).engine
+        return self._choose_runner(request).engine
 
-    def _find_desk(self, ctx: Context) -> Desk:
-        return self._choose_desk(ctx.request_context)
+    def _find_runner(self, ctx: Context) -> CallRunner:
+        return self._choose_runner(ctx.request_context)
 
-    def _choose_desk(self, context: ServerRequestContext[Any, Any]) -> Desk:
-        """Return the desk of the request, or else the only one."""
-        request = context.request
-        desk: Desk | None = getattr(request, "scope", {}).get("state", {}).get(DESK, self._desk)
-        assert desk is not None
-        return desk
+    def _choose_runner(self, context: ServerRequestContext[Any, Any]) -> CallRunner:
+        """Return the runner in the state of the request, or else that of the server."""
+        state = getattr(context.request, "scope", {}).get("state", {})
+        runner: CallRunner | None = state.get(RUNNER, self._runner)
+        assert runner is not None
+        return runner
 
 
 def _list_queries(texts: str | list[str]) -> list[str]:
-    """Return one text or several as a list.
+    """Return one or several texts as a list.
 
     Raises:
-        UsageError: If there is none, an empty one, too many, or one that is too long.
+        UsageError: If there is no text or too many, or a text is empty or too long.
     """
     queries = [texts] if isinstance(texts, str) else texts
     if not 1 <= len(queries) <= MOST_QUERIES:
@@ -448,38 +449,40 @@ def _list_queries(texts: str | list[str]) -> list[str]:
     return queries
 
 
-def _get_document(desk: Desk, name: str) -> Document:
+def _get_document(runner: CallRunner, name: str) -> Document:
     """Return a document by its id or path.
 
     Raises:
         UsageError: If there is no such document.
     """
     try:
-        return desk.engine.documents.get(name)
+        return runner.engine.documents.get(name)
     except UsageError as error:
         # The error names a command, which an agent without a shell cannot run.
         raise UsageError(str(error).replace("`fathom docs list`", "`list_documents`")) from None
 
 
-async def _serialize_brief(desk: Desk, answer: Answer, filters: Sequence[str]) -> dict[str, Any]:
+async def _serialize_brief(
+    runner: CallRunner, answer: Answer, filters: Sequence[str]
+) -> dict[str, Any]:
     """Return the JSON object of a short answer, with marks on texts that give orders."""
     if answer.status == "answered":
-        shape = serialize_brief(make_brief(desk.engine, answer))
+        shape = serialize_brief(make_brief(runner.engine, answer))
         for quote, citation in zip(shape["quotes"], list_quotes(answer), strict=True):
             quote |= {name: getattr(citation, name) for name in ("document", "start", "end")}
             quote["gives_orders"] = gives_orders(citation.quote)
         return shape
-    brief = await desk.run_in_turn(lambda: make_brief(desk.engine, answer, filters))
+    brief = await runner.run_in_turn(lambda: make_brief(runner.engine, answer, filters))
     assert brief.nearest is not None
     return {**serialize_brief(brief), "nearest": _serialize_search(brief.nearest)["hits"]}
 
 
 def _serialize_search(excerpts: Excerpts) -> dict[str, Any]:
-    """Return the JSON object of a search, with a mark on text that gives orders."""
+    """Return the JSON object of a search, with marks on texts that give orders."""
     shape = serialize_excerpts(excerpts)
     for excerpt, hit in zip(excerpts.excerpts, shape["hits"], strict=True):
         hit["recognised"] = excerpt.place.recognised
-        # The orders may stand in a part that is not shown.
+        # The orders may be in a part of the chunk that is not shown.
         hit["gives_orders"] = gives_orders(excerpt.hit.chunk.text)
     return shape
 
@@ -490,13 +493,13 @@ _ARGUMENTS = {
 }
 """The arguments of the tools, by name."""
 _TEXTS = ("question", "query", "text")
-"""The arguments that are one text or several."""
+"""The arguments that can be one text or several."""
 
 
 def _find_unknown_argument(name: str, arguments: dict[str, Any]) -> str:
-    """Return the fault of an argument that a tool does not have; empty if there is none.
+    """Return the error message about an unknown argument; empty if all are known.
 
-    A tool without arguments takes any: some clients send it one of their own.
+    A tool without arguments accepts any, because some clients send it one of their own.
     """
     names = _ARGUMENTS.get(name, set())
     unknown = sorted(arguments.keys() - names) if names else []
@@ -506,10 +509,10 @@ def _find_unknown_argument(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _keep_texts(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments in which a single text is a list of it, unless it is a list as JSON.
+    """Return arguments in which a single text is wrapped into a list, unless it is a JSON list.
 
-    Some clients send a list as JSON. The SDK reads every JSON in a text, also `null` and `[1]`,
-    which are to be searched for.
+    Some clients send a list as JSON. Without the wrapping the SDK would parse every text that is
+    JSON, also `null` and `[1]`, which somebody may search for.
     """
     texts = {
         name: [arguments[name]]
@@ -520,7 +523,7 @@ def _keep_texts(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_json_list(text: str) -> bool:
-    """Return whether a text is the JSON of a list with a text."""
+    """Return whether a text is the JSON of a list of one or more texts."""
     try:
         items = json.loads(text)
     except (ValueError, RecursionError):
@@ -529,7 +532,7 @@ def _is_json_list(text: str) -> bool:
 
 
 class _Server(MCPServer):
-    """A server that reports each error in one line: the culprit and the next step."""
+    """A server that reports each error in one line with the cause and the next step."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context | None = None
@@ -543,27 +546,27 @@ class _Server(MCPServer):
 
 
 def _explain_error(tool: str, error: ToolError) -> str:
-    """Return the cause of an error and the next step."""
+    """Return a message with the cause of an error and the next step."""
     cause = error.__cause__
     if isinstance(cause, FathomError):
         return str(cause)
     if isinstance(cause, ValidationError):
         return _describe_fault(tool, cause)
-    # The server itself raises an error without a cause for an unknown tool.
+    # The SDK raises an error without a cause for an unknown tool.
     if cause is None:
         return f"{error}; there are {', '.join(TOOLS)}"
     open_log("fathom.serving").error("%s", locate_error(cause), exc_info=cause)
     return f"a bug: {locate_error(cause)}; please report what the server's log shows"
 
 
-def make_mcp_server(desk: Desk | None = None) -> MCPServer:
-    """Return the server, before it serves.
+def make_mcp_server(runner: CallRunner | None = None) -> MCPServer:
+    """Make the server; it does not serve yet.
 
     Args:
-        desk: The desk of all calls. Without one, each request brings its own in the state of its
-            scope, as `DESK`; `Bearer` puts it there.
+        runner: The runner of all calls. Without one, the state of each request's scope must have
+            one as `RUNNER`; `Bearer` and `assign_runner` put it there.
     """
-    tools = _Tools(desk)
+    tools = _Tools(runner)
     server = _Server(
         "fathom",
         title="Fathom",
@@ -581,55 +584,53 @@ def make_mcp_server(desk: Desk | None = None) -> MCPServer:
 
 
 class Bearer:
-    """An ASGI application behind keys: each request gets the desk of its key."""
+    """An ASGI middleware that gives each request the runner of its key."""
 
-    def __init__(self, app: ASGIApp, desk_of: Callable[[str], Desk | None]) -> None:
-        """Let requests with a known key through to an application.
+    def __init__(self, app: ASGIApp, find_runner: Callable[[str], CallRunner | None]) -> None:
+        """Create the middleware.
 
         Args:
-            app: The application.
-            desk_of: Returns the desk of a key; `None` for an unknown key.
+            app: The application behind it.
+            find_runner: Returns the runner of a key; `None` for an unknown key.
         """
         self._app = app
-        self._desk_of = desk_of
+        self._find_runner = find_runner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it with 401."""
+        """Pass a request with a known key on, or refuse it with 401."""
         if scope["type"] == "http":
-            desk = self._desk_of(read_bearer(scope))
-            if desk is None:
+            runner = self._find_runner(read_bearer(scope))
+            if runner is None:
                 refusal = Response(
                     "no such key; send it as `Authorization: Bearer KEY`\n",
                     status_code=401,
                     headers={"WWW-Authenticate": "Bearer"},
                 )
                 return await refusal(scope, receive, send)
-            # Without this an HTTP request would find no desk; other scopes, such as lifespan, need
-            # none.
-            scope = assign_desk(scope, desk)
+            scope = assign_runner(scope, runner)
         return await self._app(scope, receive, send)
 
 
 def read_bearer(scope: Scope) -> str:
-    """Return the key of a request; empty if it has none."""
+    """Return the key in the header `Authorization` of a request; empty if it has none."""
     header = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
     kind, _, key = header.partition(" ")
     return key.strip() if kind.lower() == "bearer" else ""
 
 
-def assign_desk(scope: Scope, desk: Desk) -> Scope:
-    """Return the same request with this desk for its calls."""
-    return {**scope, "state": {**scope.get("state", {}), DESK: desk}}
+def assign_runner(scope: Scope, runner: CallRunner) -> Scope:
+    """Return the scope of a request with a runner for its calls."""
+    return {**scope, "state": {**scope.get("state", {}), RUNNER: runner}}
 
 
 def make_http_app(server: MCPServer, *, hosts: Sequence[str] | None = ()) -> Starlette:
-    """Return the server as a web application at `PATH`: stateless, with replies in JSON.
+    """Make a stateless web application that serves a server at `PATH` with replies in JSON.
 
     Args:
         server: A server of `make_mcp_server`.
-        hosts: Further names of this server, such as that of a proxy in front of it. Requests to
-            other names are refused with 421, pages of other origins with 403. `None` turns both
-            checks off, for a server behind an application that makes them.
+        hosts: Further host names of this server, such as that of a proxy in front of it. Requests
+            to other host names are refused with 421, and those of foreign pages with 403. `None`
+            turns both checks off, for a server inside of an application that makes them.
     """
     host_names = ("127.0.0.1", "localhost", "[::1]", *(hosts or ()))
     security = TransportSecuritySettings(
@@ -672,7 +673,7 @@ class _EndedReplies:
 
 
 def _make_reply(value: Json) -> CallToolResult:
-    """Return an object as structured content, and as text for clients that read nothing else."""
+    """Return an object as structured content, and as text for clients that read only text."""
     plain = replace_invisible(value)
     text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=plain)
@@ -689,7 +690,7 @@ def _add_warnings(answer: Answer) -> Answer:
 
 
 def _describe_fault(tool: str, error: ValidationError) -> str:
-    """Return the first wrong argument and its expected value."""
+    """Return a message about the first invalid argument."""
     # The input is left out: a message is one line, and an argument may be long.
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     name = ".".join(str(step) for step in first["loc"])

@@ -1,7 +1,7 @@
-"""Documents as resources of the Model Context Protocol, each with its outline.
+"""Documents and their outlines as resources of the Model Context Protocol.
 
-A client lists them and lets its user choose; their text is what the index read, also of PDF and
-Office files.
+A client lists them and lets its user choose. The text of a resource is that of the index, also for
+PDF and Office files.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from fathom.text.instructions import gives_orders
 from fathom.types import Document
 
 PAGE = 50
-"""The documents of one list."""
+"""The number of documents of one list, at most."""
 OUTLINE_CHARS = 300
-"""The characters of the headings in the description of a document."""
+"""The number of characters of the headings in the description of a document, at most."""
 
 
 def list_documents_first(
     find_engine: Callable[[ServerRequestContext[Any, Any]], Engine],
 ) -> ServerMiddleware[Any]:
-    """Return the part of a server that lists the documents of each caller, page by page.
+    """Make the middleware of a server that lists the documents of each caller, page by page.
 
     Args:
         find_engine: Returns the engine of a request.
@@ -46,14 +46,14 @@ def list_documents_first(
         if ctx.method != "resources/list":
             return listed
         cursor = (ctx.params or {}).get("cursor")
-        # It reads whole documents, and must not keep the loop from other requests.
+        # In a thread, because reading whole documents must not block the event loop.
         return await asyncio.to_thread(_list_page, find_engine(ctx), str(cursor or ""))
 
     return list_resources
 
 
 def add_document_resources(server: MCPServer, find_engine: Callable[[Context], Engine]) -> None:
-    """Let clients of a server read documents and their outlines.
+    """Add documents and their outlines to the resources of a server.
 
     Args:
         server: The server.
@@ -93,10 +93,10 @@ def _get_document(engine: Engine, name: str) -> Document:
 
 
 def _list_page(engine: Engine, after: str) -> ListResourcesResult:
-    """Return the resources of the documents whose paths follow one, in the order of their paths."""
+    """Return the resources of the documents whose paths follow `after`, in the order of paths."""
     try:
         following = dropwhile(lambda summary: summary.path <= after, engine.documents.list())
-        # One document more than fits tells whether the list goes on.
+        # One document more than the page holds shows whether the list goes on.
         window = list(islice(following, PAGE + 1))
     except IndexMissing:
         window = []
@@ -109,7 +109,7 @@ def _list_page(engine: Engine, after: str) -> ListResourcesResult:
 
 
 def _describe_document(engine: Engine, summary: DocumentSummary) -> Resource | None:
-    """Return the resource of a document; nothing if it was removed since it was listed."""
+    """Return the resource of a document; `None` if it was removed since it was listed."""
     document = engine.reader(checked=False).get_document(summary.id)
     if document is None:
         return None

@@ -1,4 +1,4 @@
-"""The shapes of what the tools for other agents return, which are also their output schemas."""
+"""The shapes of the replies of MCP tools, which are also their output schemas."""
 
 from typing import Any, Literal
 
@@ -46,7 +46,7 @@ class ExcerptOfHit(_Shape):
 
 
 class BriefAnswer(_Shape):
-    """An answer in short, as in `fathom ask --brief --json`, or why there is none."""
+    """A short answer, or the reason why there is none, as in `fathom ask --brief --json`."""
 
     question: str
     status: Literal["answered", "abstained", "failed"]
@@ -54,22 +54,22 @@ class BriefAnswer(_Shape):
     answer: str = ""
     quotes: list[BriefQuote] = []
     p: float | None = Field(default=None, description="The probability that it is right.")
-    others: list[str] = Field(default=[], description="What other documents say instead.")
+    others: list[str] = Field(default=[], description="The answers of documents that disagree.")
     reason: str = Field(default="", description="The reason why there is no answer.")
     nearest: list[ExcerptOfHit] = Field(
-        default=[], description="The sentences that come nearest; no answer."
+        default=[], description="The nearest sentences, which are no answer."
     )
     warnings: list[str] = Field(default=[], description="Such as a filter that no document meets.")
 
 
 class AnswerList(_Shape):
-    """The answer to each question, in order."""
+    """The answers to the questions, in order."""
 
     answers: list[BriefAnswer | AnswerOutput]
 
 
 class LineWithText(_Shape):
-    """A line that holds a text; a long one is cut around it."""
+    """A line that contains a text; a long line is cut around it."""
 
     at: str = _AT
     document: str
@@ -79,7 +79,7 @@ class LineWithText(_Shape):
 
 
 class LineList(_Shape):
-    """The lines that hold a text, document by document in the order of their paths."""
+    """The lines that contain a text, sorted by the paths of their documents."""
 
     lines: list[LineWithText]
     has_more: bool
@@ -113,13 +113,13 @@ class SearchOutput(_Shape):
 
 
 class SearchList(_Shape):
-    """A search for each query, in order."""
+    """The searches for the queries, in order."""
 
     searches: list[SearchOutput]
 
 
 class DocumentText(_Shape):
-    """A part of a document; `start` and `end` count as in citations and hits."""
+    """A part of a document; `start` and `end` are offsets as in citations and hits."""
 
     id: str
     path: str
@@ -158,7 +158,7 @@ class DocumentList(_Shape):
 
 
 class IndexState(_Shape):
-    """The state of the index, its filters, and the ways of answering."""
+    """The state of the index, its filters, and the strategies."""
 
     documents: int
     chunks: int

@@ -16,22 +16,22 @@ if TYPE_CHECKING:  # the extra may be missing
 LOG = open_log("fathom.serving")
 PACKAGE = "watchfiles"
 PACE_S = 2.0
-"""The seconds between two answers, at least; and between two looks whether a folder was replaced.
+"""The least seconds between two returns of `wait`, and between two checks for replaced folders.
 
 So many notifications cost no more than polling at this interval."""
 LONGEST_S = 30.0
-"""The seconds after which a change is supposed without a notification.
+"""The seconds without a notification after which a change is assumed.
 
-Queues overflow, network drives tell nothing of other machines, links lead elsewhere, and a folder
-whose name is not UTF-8 cannot be watched."""
+Notifications can be missing: queues overflow, network drives do not report changes by other
+machines, links lead elsewhere, and a folder whose name is not UTF-8 cannot be watched."""
 STEP_MS = 100
-"""The milliseconds between two looks whether something was notified, or Ctrl-C pressed."""
+"""The milliseconds between two checks for notifications and for Ctrl-C."""
 DEBOUNCE_MS = 1000
-"""The milliseconds for which notifications that go on are gathered, at most."""
+"""The milliseconds for which continuing notifications are collected, at most."""
 WATCHES_TREES = sys.platform in {"darwin", "win32"}
-"""If true, one watch covers a folder with all that lies below it.
+"""True if one watch covers a folder with everything below it.
 
-Elsewhere each folder is watched by itself: the library would enter links to other folders."""
+On other systems each folder is watched separately, as the library would follow links."""
 
 Identity = tuple[int, int] | None
 """The device and the number of a folder; `None` if there is none."""
@@ -43,24 +43,24 @@ def can_notify() -> bool:
 
 
 def choose_wait(list_folders: Callable[[], Iterable[Path]]) -> Callable[[], object] | None:
-    """Return what waits for a change in folders, or `None` without the extra `watch`."""
+    """Return a function that waits for a change in folders; `None` without the extra `watch`."""
     return Notifications(list_folders).wait if can_notify() else None
 
 
 class Notifications:
     """The system's notifications of changes in folders.
 
-    They only tell when to look: what has changed is found by a look at the files.
+    They only say when to read the folders again; the caller finds the changes in the files.
     """
 
     def __init__(
         self, list_folders: Callable[[], Iterable[Path]], ending: threading.Event | None = None
     ) -> None:
-        """Create it; nothing is watched before the first `wait`.
+        """Create the notifications; nothing is watched before the first `wait`.
 
         Args:
-            list_folders: Returns the folders to watch, each by itself.
-            ending: Ends a wait early.
+            list_folders: Returns the folders to watch, including all subfolders.
+            ending: An event that ends a wait early.
         """
         self._list_folders = list_folders
         self._ending = ending or threading.Event()
@@ -70,14 +70,14 @@ class Notifications:
         self._polls = False
 
     def wait(self, longest_s: float | None = None) -> Set[Path]:
-        """Return as soon as something may have changed since the last call.
+        """Wait until something may have changed since the last call.
 
         Args:
-            longest_s: The seconds after which a change is supposed, by default `LONGEST_S`.
+            longest_s: The seconds after which a change is assumed, by default `LONGEST_S`.
 
         Returns:
-            The changed files and folders, as far as they are known; folders that are watched from
-            now on count as changed.
+            The changed files and folders, as far as they are known; newly watched folders count as
+            changed.
 
         Raises:
             KeyboardInterrupt: At Ctrl-C.
@@ -92,7 +92,7 @@ class Notifications:
         return changed
 
     def _subscribe(self, identities: Mapping[Path, Identity]) -> Set[Path]:
-        """Watch these folders, and return those that were not watched before."""
+        """Watch these folders; return those that are new, replaced or not watched any more."""
         from watchfiles._rust_notify import RustNotify
 
         if self._watcher is not None:
@@ -110,8 +110,8 @@ class Notifications:
         except (OSError, RuntimeError) as error:
             self._polls = True
             LOG.warning(
-                "changes are looked for at intervals, as the system notifies of no more: %s; "
-                "raise fs.inotify.max_user_watches and max_user_instances",
+                "changes are polled, because the system sends no more notifications: %s; raise "
+                "fs.inotify.max_user_watches and max_user_instances",
                 error,
             )
         changed = {path for path, _ in identities.items() ^ self._identities.items()}
@@ -132,11 +132,12 @@ class Notifications:
         if changes == "signal":
             raise KeyboardInterrupt
         if isinstance(changes, str):
-            # The library forgets what came just before it stopped, so all counts as changed.
+            # The library forgets the notifications just before it stopped, so all counts as
+            # changed.
             self._identities = {} if changes == "stop" else self._identities
             return frozenset()
         changed = {Path(path) for _, path in changes}
-        # A folder that was replaced may have its old number, but is not watched any more.
+        # A replaced folder may have the same number as before, but is not watched any more.
         self._identities = {
             path: identity for path, identity in self._identities.items() if path not in changed
         }
@@ -144,14 +145,14 @@ class Notifications:
 
 
 class _StopEvent:
-    """The event that ends a wait of the library: the end of the server, or a replaced folder."""
+    """The event that ends a wait of the library, at the end of the server or for a new folder."""
 
     def __init__(self, identities: Mapping[Path, Identity], ending: threading.Event) -> None:
         self._identities, self._ending = identities, ending
         self._looked = time.monotonic()
 
     def is_set(self) -> bool:
-        """Return whether the wait ends, or a folder was replaced."""
+        """Return whether the server ends, or a folder was replaced."""
         if self._ending.is_set():
             return True
         now = time.monotonic()

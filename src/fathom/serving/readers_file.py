@@ -1,12 +1,13 @@
-"""The file of `fathom ingest --readers`: who may read which documents, in TOML.
+"""The file of `fathom ingest --readers`, a TOML file with rules on the readers of documents.
 
     [[rule]]
     path = "personnel/*"
     readers = ["hr", "user:ana"]
 
-A path is relative to the folder of the file, or the address of an object of a source; `*` also
-matches slashes, and alone all documents. The first rule that fits a document counts; a document
-that no rule fits is for everybody. No readers means nobody, and `*` everybody.
+A path is relative to the folder of the file, or the address of an object of a source. In a path,
+`*` also matches slashes; the path `*` matches all documents. The first rule that matches a document
+counts; everybody may read a document that no rule matches. An empty list of readers means nobody,
+and the reader `*` everybody.
 """
 
 import tomllib
@@ -21,10 +22,10 @@ from fathom.index.rights import ReadingRule, is_reader
 
 
 def load_readers(file: Path) -> tuple[ReadingRule, ...]:
-    """Read the rules of a file.
+    """Load the rules of a file.
 
     Raises:
-        UsageError: If it cannot be read, or a rule is malformed.
+        UsageError: If the file cannot be read, or a rule is malformed.
     """
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8-sig"))
@@ -34,7 +35,7 @@ def load_readers(file: Path) -> tuple[ReadingRule, ...]:
         raise UsageError(f"--readers {file}: {error}; it must be TOML with [[rule]]s") from None
     rules = content.pop("rule", [])
     if content or not isinstance(rules, list):
-        raise UsageError(f"--readers {file}: it may hold [[rule]]s only, with path and readers")
+        raise UsageError(f"--readers {file}: use only [[rule]]s with path and readers")
     return tuple(_parse_rule(file, number, rule) for number, rule in enumerate(rules, 1))
 
 
@@ -47,12 +48,12 @@ def _parse_rule(file: Path, number: int, rule: Any) -> ReadingRule:  # noqa: ANN
                         f"--readers {file}: rule {number}: {name!r} is no reader; write GROUP or "
                         "user:NAME"
                     )
-            # The folder stands for itself, whatever characters its name has.
+            # The name of the folder is no pattern, whatever characters it has.
             folder = escape(format_path(make_absolute(file.parent)).rstrip("/"))
             is_whole = path.startswith("/") or is_address(path) or path == "*"
             pattern = path if is_whole else f"{folder}/{path.removeprefix('./')}"
             return ReadingRule(pattern, tuple(readers))
         case _:
             raise UsageError(
-                f"--readers {file}: rule {number} needs a path and a list of readers, nothing else"
+                f"--readers {file}: rule {number}: give a path and a list of readers, nothing else"
             )

@@ -23,17 +23,17 @@ if TYPE_CHECKING:  # only commands that answer or calibrate need these
     from fathom.strategies.run import Replay
 
 Shortener = Callable[[str], str]
-"""Returns a short name of a path that opens the same document."""
+"""A function that returns a short name of a path, which opens the same document."""
 DOCUMENT_URI = "fathom://documents/"
-"""The beginning of the address of a document as a resource of MCP; its id follows."""
+"""The prefix of the address of a document as a resource of MCP; its id follows."""
 _ESCAPED = re.compile(f"%|{INVISIBLE.pattern}")
 
 
 def replace_invisible(value: Json) -> Json:
-    """Return plain JSON without invisible characters, which could steer a reader unseen.
+    """Return JSON without invisible characters, which could secretly instruct a reader.
 
-    Each one is replaced by one other character, so that offsets hold and a quote still matches its
-    document.
+    Each one is replaced by one other character, so that offsets stay valid and a quote still
+    matches its document.
     """
     if isinstance(value, str):
         return replace_controls(value)
@@ -47,7 +47,8 @@ def replace_invisible(value: Json) -> Json:
 def make_cursor(path: str) -> str:
     """Return the cursor of the documents that follow a path.
 
-    Invisible characters are escaped in it: replaced ones would lead to another place of the list.
+    Invisible characters are escaped, because replacing them would lead to another place of the
+    list.
     """
     return _ESCAPED.sub(lambda match: quote(match[0], safe="", errors="replace"), path)
 
@@ -58,9 +59,9 @@ def parse_cursor(cursor: str) -> str:
 
 
 def serialize_limits(limits: Sequence[ReaderList]) -> dict[str, Any]:
-    """Return who may read a document, and the lists that say so.
+    """Return the readers of a document, and the reader lists that they follow from.
 
-    Who may read it stands in each list of `readers`; `*` is everybody, an empty list nobody.
+    A reader must be in every list of `readers`; `*` means everybody, an empty list nobody.
     """
     return {
         "readers": [list(readers) for readers in combine_limits(limits)],
@@ -71,7 +72,7 @@ def serialize_limits(limits: Sequence[ReaderList]) -> dict[str, Any]:
 def serialize_summaries(
     summaries: "Iterable[DocumentSummary]", limits: Mapping[str, Sequence[ReaderList]]
 ) -> list[dict[str, Any]]:
-    """Return the entries of a list of documents; `limits` are those of readers, by id."""
+    """Return the entries of a list of documents; `limits` are their reader lists by id."""
     return [
         {
             **asdict(summary),
@@ -122,7 +123,7 @@ def serialize_excerpts(excerpts: "Excerpts") -> dict[str, Any]:
 
 
 def serialize_document(document: Document) -> dict[str, Any]:
-    """Return a document with its text, without its structure."""
+    """Return a document with its text but without its blocks."""
     return {
         "id": document.id,
         "path": document.path,
@@ -159,7 +160,7 @@ def format_address(place: Place, shorten: Shortener) -> str:
 def serialize_matching_lines(
     lines: "Sequence[MatchingLine]", shorten: Shortener, *, has_more: bool
 ) -> dict[str, Any]:
-    """Return lines that hold a pattern in the shape of `docs grep --json`."""
+    """Return matching lines in the shape of `docs grep --json`."""
     return {
         "lines": [
             {
@@ -197,7 +198,7 @@ def serialize_status(
 
 
 def serialize_calibration(calibration: "Calibration") -> dict[str, Any]:
-    """Return a calibration without its learned numbers."""
+    """Return the source, the questions and the certificates of a calibration."""
     return {
         "source": calibration.source,
         "made_of": dict(calibration.made_of),

@@ -1,4 +1,4 @@
-"""The socket at which a server accepts connections, and the options of all servers."""
+"""The socket at which a server accepts connections, and the common options of servers."""
 
 import socket
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ UVICORN_OPTIONS: Mapping[str, Any] = {
 
 
 def format_address(host: str, listener: socket.socket) -> str:
-    """Return the address of a server without a path."""
+    """Return the URL of a server, without a path."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{listener.getsockname()[1]}"
 
 
 def listen(host: str, port: int, *, backlog: int | None = None) -> socket.socket:
-    """Listen at an address; at `::` also for IPv4, if the machine can.
+    """Listen at an address; at an IPv6 address also for IPv4, if the machine can.
 
     Accepted connections send each write at once (`TCP_NODELAY`).
 
     Args:
         host: A name or an address.
-        port: 0 takes any free one.
-        backlog: The number of connections that the kernel keeps until they are accepted.
+        port: The port; 0 takes any free one.
+        backlog: The number of connections that the kernel queues until they are accepted.
 
     Raises:
         UsageError: If the address cannot be listened at.
@@ -42,13 +42,12 @@ def listen(host: str, port: int, *, backlog: int | None = None) -> socket.socket
             (host, port), family=family, backlog=backlog, dualstack_ipv6=serves_both
         )
     except OSError as error:
-        reason, _, _ = (error.strerror or str(error)).partition(
-            " (while"
-        )  # the text would repeat the address
+        # The rest of the message would repeat the address.
+        reason, _, _ = (error.strerror or str(error)).partition(" (while")
         raise UsageError(
             f"cannot listen at {host}:{port}: {reason}; choose another with --host and --port"
         ) from None
-    # Connections inherit this. asyncio sets it only on sockets whose protocol is named, which this
-    # one's is not; without it a kept connection waits 40 ms for the rest of each reply.
+    # Connections inherit this option. asyncio sets it only for sockets that name their protocol,
+    # which this one does not. Without it a kept connection waits 40 ms for the rest of each reply.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -1,4 +1,4 @@
-"""The words about an answer, the same on every surface, in English or Indonesian."""
+"""The words around an answer in English and Indonesian, the same in every interface."""
 
 import re
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ class Wording:
         reasons: The reasons of abstentions, as sentences.
         nearest: The heading of the citations of an abstention.
         sources: The heading of the citations of an answer.
-        understood: The words before the question that a follow-up question was understood as.
-        differing: The heading of the readings of documents that do not agree.
-        refuted: The words after a reading that better supported ones contradict.
-        partial: The notice that fewer things were found than the question asks for.
+        understood: The words before the complete question that a follow-up question was read as.
+        differing: The heading of the readings of documents that disagree.
+        refuted: The words after a reading that better supported readings contradict.
+        partial: The notice that the documents give fewer things than the question asks for.
         warning: The word before a warning.
         pages: The words for the pages of a document, by the English word.
         recognised: The words before the certainty of text recognised in a picture.
@@ -99,14 +99,14 @@ def choose_page_word(path: str) -> str:
 
 
 def name_document(place: Place | Citation) -> str:
-    """Return the title of a document, or else its file name with the record in it."""
+    """Return the title of a document, or else the last part of its path."""
     return place.title or PurePath(place.path).name
 
 
 def name_place(place: Place | Citation, words: Wording = ENGLISH) -> str:
-    """Return document, section and page of a place, as a person would name it.
+    """Return the document, section and page of a place in words.
 
-    For text recognised in a picture it includes the certainty, in percent rounded down.
+    For text recognised in a picture, the certainty follows, in percent rounded down.
     """
     name = SECTION_SEPARATOR.join(filter(None, (name_document(place), place.section)))
     page = f", {words.pages[choose_page_word(place.path)]} {place.page}" if place.page else ""
@@ -116,17 +116,17 @@ def name_place(place: Place | Citation, words: Wording = ENGLISH) -> str:
 
 
 def pick_short_answer(answer: Answer) -> str:
-    """Return the short answer if it says less than the whole one; else an empty text."""
-    # Markers and a final stop are no difference: the two would look alike to a reader.
+    """Return the short answer if it differs from the whole answer; else an empty text."""
+    # Citation marks and a final stop are no difference to a reader.
     short = " ".join(answer.short_answer.split())
     whole = _MARK.sub("", answer.answer).strip(" .")
     return short if short.strip(" .") != whole else ""
 
 
 def list_readings(answer: Answer) -> tuple[Conflict, ...]:
-    """Return all readings, the answer's own first; none where the documents agree.
+    """Return all readings, the answer's own first; none if the documents agree.
 
-    Those of a disputed answer stand in the order of the alphabet.
+    The readings of a disputed answer are in alphabetical order.
     """
     if answer.disputed or not answer.conflicts:
         return answer.conflicts

@@ -11,8 +11,9 @@ from fastapi.testclient import TestClient
 from tests.inside_server import PUBLIC, TARGETS, InsideServer, resolve_host
 from tests.serving.http.conftest import make_settings, open_client
 
+from fathom.ingest.sources.fetch import is_public
 from fathom.serving.http.app import create_app
-from fathom.serving.http.fetch import Fetcher, is_public
+from fathom.serving.http.fetch import Fetcher
 from fathom.serving.http.problems import Problem
 
 OK = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"

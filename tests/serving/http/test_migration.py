@@ -95,7 +95,7 @@ def test_server_data_are_copied_to_a_database_and_back(postgres: Server, tmp_pat
     assert copied.stdout.splitlines() == [
         "1 documents, 1 chunks copied",
         "2 keys, which are valid at the copy too",
-        "keys are for the workspaces hr too: copy each of them likewise",
+        "keys are for the workspaces hr too: copy each of them as well",
         "2 conversations",
         "2 jobs",
         "2 jobs are not done and stay with the server that works on them",
@@ -201,7 +201,7 @@ def test_repeating_a_copy_updates_changes(copied: CopiedServer, tmp_path: Path) 
         talks.close()
     assert copied.repeat_copy() == [
         *first[:2],
-        "keys that open the copy alone, until `fathom keys revoke ID` there ends them: "
+        "keys that only the copy has; `fathom keys revoke ID` revokes them there: "
         f"{new_key.id} (bo)",
         *first[2:],
     ]
@@ -236,8 +236,8 @@ def test_repeating_a_copy_keeps_changes_made_at_the_copy(
             assert copied.repeat_copy() == [
                 "1 keys, which are valid at the copy too",
                 first[1],
-                f"keys that were revoked at the copy, and stay so: {hr.id} (hr)",
-                f"keys that may do less at the copy, and go on so: {ana.id} (ana)",
+                f"keys that were revoked at the copy, and stay revoked: {hr.id} (hr)",
+                f"keys that may do less at the copy, and stay so limited: {ana.id} (ana)",
                 "1 conversations",
                 "1 conversations were continued at the copy, and stay unchanged there",
                 "1 conversations were removed at the copy, and stay so",
@@ -331,7 +331,7 @@ def test_data_that_cannot_be_stored_are_reported_and_the_index_is_copied(
     copied = CliRunner().invoke(commands, ["copy", str(tmp_path / "index"), url])
     assert copied.exit_code == 0, copied.output
     assert "1 documents, 1 chunks copied" in copied.stdout
-    assert "the rest of what `fathom serve` keeps was not copied: 'postgres' passes by" in (
+    assert "the remaining data of `fathom serve` was not copied: 'postgres' passes by" in (
         copied.stdout
     )
 

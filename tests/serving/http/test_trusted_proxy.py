@@ -130,7 +130,9 @@ def test_the_real_server_knows_a_proxy_by_its_connection(guarded: Settings, tmp_
 
 def test_wrong_options_are_told_in_one_line(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
-    with pytest.raises(UsageError, match="anybody could send it; give --proxy-secret FILE"):
+    with pytest.raises(
+        UsageError, match="anybody could send this header; give --proxy-secret FILE"
+    ):
         build_proxy("X-Remote-User", "", None, ())
     for content, file in (("short", secret), ("ä" * 20, secret), ("", tmp_path)):
         secret.write_text(content)

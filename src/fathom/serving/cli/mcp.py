@@ -32,7 +32,7 @@ from fathom.serving.cli.options import (
 if TYPE_CHECKING:  # only a server needs these
     from starlette.types import ASGIApp
 
-    from fathom.serving.mcp import Desk
+    from fathom.serving.mcp import CallRunner
 
 TOKEN_VARIABLE = "MCP_TOKEN"  # noqa: S105 - the name of a variable, not a token
 
@@ -68,7 +68,7 @@ def mcp(
 ) -> None:
     """Give other agents tools to ask and search the documents (Model Context Protocol)."""
     try:
-        from fathom.serving.mcp import Bearer, SingleDesk, make_http_app, make_mcp_server
+        from fathom.serving.mcp import Bearer, LocalCallRunner, make_http_app, make_mcp_server
     except ModuleNotFoundError as error:
         raise UsageError(f"fathom mcp needs {error.name}: pip install 'fathom-qa[mcp]'") from None
     from hmac import compare_digest  # loads OpenSSL, which no other command needs
@@ -80,7 +80,7 @@ def mcp(
         build_engine(place, assignments, offline=offline, flags=flags) as engine,
         fill_beside(engine, docs),
     ):
-        desk = SingleDesk(engine)
+        runner = LocalCallRunner(engine)
         if not over_http:
             # A thread waits for stdin, and nothing can stop it; so Ctrl-C ends the process at once.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -89,17 +89,17 @@ def mcp(
             if isinstance(sys.stdout, TextIOWrapper):
                 sys.stdout.reconfigure(line_buffering=True)
             sys.stderr.write("fathom: tools for the client on stdin and stdout (Ctrl-C ends it)\n")
-            make_mcp_server(desk).run("stdio")
+            make_mcp_server(runner).run("stdio")
             return
         token = _read_token(host, token_env)
 
-        def find_desk(key: str) -> "Desk | None":
+        def find_runner(key: str) -> "CallRunner | None":
             # The comparison takes the same time for every key, so that timing reveals nothing of
             # the token.
-            return desk if compare_digest(key.encode(), token.encode()) else None
+            return runner if compare_digest(key.encode(), token.encode()) else None
 
         http = make_http_app(make_mcp_server(), hosts=allow_host or ())
-        _run_server(Bearer(http, find_desk), host, port)
+        _run_server(Bearer(http, find_runner), host, port)
 
 
 def _read_token(host: str, variable: str) -> str:

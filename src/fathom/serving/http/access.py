@@ -17,7 +17,7 @@ from fathom.usage import Budget
 
 T = TypeVar("T")
 COOKIE = "fathom_key"
-"""The cookie with a browser's key: pictures and links carry no header."""
+"""The cookie with a browser's key; requests of pictures and links have no header for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Caller:
     """The caller behind a request.
 
     Attributes:
-        key: The caller's key; `None` for the local user, who needs none on loopback.
+        key: The caller's key; `None` for the local user.
         workspace: The workspace of the documents; empty for the default one.
         scopes: What the caller may do.
     """
@@ -46,14 +46,14 @@ class Caller:
 
     @property
     def viewer(self) -> Viewer | None:
-        """The names by which documents are readable; `None` for a caller who may read all."""
+        """The viewer by whose names documents are readable; `None` if the caller may read all."""
         if self.key is None or EVERYTHING in self.key.groups:
             return None
         return Viewer(frozenset({f"user:{self.key.name}", *self.key.groups}))
 
     @property
     def may_curate(self) -> bool:
-        """The right to change, by feedback, the answers that others get."""
+        """True if the caller's feedback may change the answers that others get."""
         return bool(self.scopes & CURATORS)
 
 
@@ -62,7 +62,7 @@ LOCAL = Caller()
 
 
 class Access:
-    """The keys of a server, with the request rate and today's expenses of each."""
+    """The access control of a server: its keys, their request rates and their daily budgets."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class Access:
 
         Args:
             keys: The keys of the server.
-            required: Whether a key is needed even while there is none, as where others than the
-                local user can reach the server.
-            workspace_budget: Tokens and money for each workspace and day.
+            required: Whether every caller needs a key even if no key exists, because others than
+                the local user can reach the server.
+            workspace_budget: The tokens and money of each workspace a day.
         """
         self.keys = keys
         self._required = required
@@ -89,17 +89,17 @@ class Access:
     def needs_key(self) -> bool:
         """Return whether every caller needs a key.
 
-        Once a key was needed, one is needed until `Keys.open_door` says otherwise, even if the
-        database of the keys was deleted or replaced meanwhile.
+        Once a key was needed, this does not change before `Keys.open_door` is called, even if the
+        database of the keys is deleted or replaced meanwhile.
         """
         door = self.keys.get_door()
         # A deleted key database looks new: it must not open a server that was closed.
         self._was_closed = door == "closed" or (self._was_closed and door == "new")
         return self._required or self._was_closed
 
-    def _find_holder(self, credential: str) -> Caller:
+    def _find_caller(self, credential: str) -> Caller:
         if not credential.startswith(PREFIX) and not self.needs_key():
-            return LOCAL  # some clients always send a key, so they send any word
+            return LOCAL  # some clients always send a key, and without one send any word
         key = self.keys.find(credential) if credential else None
         if key is None:
             detail = "the key is unknown" if credential else "a key is needed"
@@ -110,16 +110,16 @@ class Access:
         return Caller(key=key, workspace=key.workspace, scopes=key.scopes)
 
     async def identify_caller(self, credential: str) -> Caller:
-        """Return the holder of a key, and count the request, without blocking the event loop.
+        """Identify the caller by a key, and count the request, without blocking the event loop.
 
         Args:
             credential: The text of a key; empty if none was sent.
 
         Raises:
-            Problem: 401 if the key is unknown, has expired, or is missing although one is needed;
+            Problem: 401 if the key is unknown, has expired, or is missing although it is needed;
                 429 if it was used too often.
         """
-        caller = await self.run_lookup(lambda: self._find_holder(credential))
+        caller = await self.run_lookup(lambda: self._find_caller(credential))
         if caller.key is not None and caller.key.per_minute is not None:
             # Counting waits for the disk, so it must not run in the thread of the event loop.
             await asyncio.get_running_loop().run_in_executor(
@@ -128,26 +128,26 @@ class Access:
         return caller
 
     async def count_event(self, name: str, per_minute: int) -> bool:
-        """Count an event of the server, and return whether it is within its rate."""
+        """Count an event of the server; return whether it is within so many events a minute."""
         loop = asyncio.get_running_loop()
         return not await loop.run_in_executor(self._threads, self._rates.take, name, per_minute)
 
     async def open_account_async(self, caller: Caller) -> Account | None:
-        """Open the caller's account of today without blocking the event loop."""
+        """Do what `open_account` does without blocking the event loop."""
         if not self._list_budgets(caller):
             return None
         return await self.run_lookup(lambda: self.open_account(caller))
 
     async def run_lookup(self, lookup: Callable[[], T]) -> T:
-        """Run a lookup; in a thread of its own where the database is on a server."""
-        # A lookup on this disk is faster than a change of threads. The pool is not asyncio's
-        # default one, where a lookup would wait behind uploads.
+        """Run a lookup; use a thread if the database is on a server."""
+        # A lookup on this disk is faster than a change of threads. In asyncio's default pool a
+        # lookup would wait behind uploads.
         if self.keys.database.is_near:
             return lookup()
         return await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
 
     def open_account(self, caller: Caller) -> Account | None:
-        """Open the account of today that limits the caller's runs; `None` without a limit.
+        """Open today's account, which limits the caller's runs; return `None` without a limit.
 
         Raises:
             Problem: 429 if nothing is left.
@@ -163,7 +163,7 @@ class Access:
                 429,
                 "budget_spent",
                 "the budget of today is spent",
-                next="come again tomorrow (UTC), or ask for a larger one",
+                next="ask again tomorrow (UTC), or request a larger budget",
                 retry_after=_count_seconds_to_midnight(),
             )
         return account
@@ -182,12 +182,12 @@ class Access:
                 429,
                 "too_many_requests",
                 f"more than {key.per_minute} requests a minute",
-                next="come again after the time of Retry-After",
+                next="ask again after the time of Retry-After",
                 retry_after=wait_s,
             )
 
     def _list_budgets(self, caller: Caller) -> list[tuple[str, Budget]]:
-        """Return the owners and budgets that limit a caller; the workspace's first."""
+        """Return the accounts' owners and budgets that limit a caller, the workspace's first."""
         owners = [(f"workspace:{caller.workspace}", self._workspace_budget)]
         if caller.key is not None:
             key_budget = Budget(tokens=caller.key.tokens_per_day, cost_usd=caller.key.usd_per_day)
@@ -196,7 +196,7 @@ class Access:
 
 
 def build_unauthorized_problem(detail: str, todo: str) -> Problem:
-    """Build the problem of a caller who is not known; `todo` is the next step."""
+    """Build the problem of an unidentified caller; `todo` is the next step."""
     headers = {"WWW-Authenticate": 'Bearer realm="fathom"'}
     return Problem(401, "unauthorized", detail, next=todo, headers=headers)
 

@@ -15,8 +15,8 @@ class DailyAccount:
     """An owner's account for one day, as `ledger.Account` defines it.
 
     Each step is one statement in a database that all servers share, so that spent + reserved <= cap
-    at every instant, however many servers ask. What a killed server had reserved stays reserved
-    until the day ends, because it may have been spent.
+    at every instant, also with many servers. The amounts that a killed server had reserved stay
+    reserved until the day ends, because they may have been spent.
     """
 
     def __init__(
@@ -33,8 +33,8 @@ class DailyAccount:
             database: The database with the table `accounts`.
             owner: The owner of the account.
             day: The day in UTC, as `2026-11-23`.
-            budget: Tokens and money.
-            parent: The account whose caps hold too.
+            budget: The tokens and money of the day.
+            parent: Another account whose caps hold too, such as that of the workspace.
         """
         self._database, self._owner, self._parent = database, (owner, day), parent
         self._is_priced = budget.cost_usd is not None
@@ -46,7 +46,10 @@ class DailyAccount:
         )
 
     def get_remaining(self) -> dict[Limit, float]:
-        """Return what may still be reserved, cost in billionths of a USD; infinite if unlimited."""
+        """Return the amounts that can still be reserved.
+
+        The cost is in billionths of a USD; an unlimited amount is infinite.
+        """
         [(tokens, nano)] = self._database.execute(
             "SELECT tokens + reserved_tokens, nano + reserved_nano FROM accounts "
             "WHERE owner = ? AND day = ?",
@@ -63,7 +66,7 @@ class DailyAccount:
         return {limit: min(amount, parent_amounts[limit]) for limit, amount in amounts.items()}
 
     def draw(self, bound: CostBound, amount: Charge) -> None:
-        """Set an amount aside, in the parent account too.
+        """Reserve an amount, in the parent account too.
 
         Raises:
             BudgetRefused: If the amount does not fit.
@@ -79,7 +82,7 @@ class DailyAccount:
             raise
 
     def book(self, amount: Charge, spent: Charge) -> None:
-        """End a drawing of `amount`, of which `spent` was spent."""
+        """End the reservation of `amount`, and book `spent` as spent."""
         if amount.tokens or amount.nano:
             self._database.execute(
                 "UPDATE accounts SET reserved_tokens = reserved_tokens - ?, "

@@ -1,4 +1,4 @@
-"""Admission: how many questions run at once, how many wait, and when to refuse."""
+"""Admission of questions: some run, some wait in order, and the rest are refused."""
 
 import asyncio
 import time
@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fathom.serving.http.problems import Problem
+from fathom.serving.http.problems import Problem, build_stopping_problem
 
 FIRST_GUESS_S = 0.5
 """The assumed duration of a question before the first one was measured, in seconds."""
@@ -15,10 +15,10 @@ LATEST_WEIGHT = 0.1
 
 
 class Admission:
-    """A queue that runs some questions, lets some more wait in order, and refuses the rest.
+    """A queue that lets some questions run and some wait in order, and refuses the rest.
 
-    Overload is reported at once, while the client still has time to ask elsewhere; an admitted
-    question still has time to work in.
+    A question that would wait too long is refused at once, while the client still has time to ask
+    elsewhere. So an admitted question keeps enough time for its answer.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Admission:
         """Wait for a turn, and hold it for the length of a `with` block.
 
         Args:
-            seconds: The time until the question must be answered; `None` for any.
+            seconds: The time until the question must be answered; `None` without a deadline.
 
         Yields:
             The seconds of waiting.
@@ -79,7 +79,7 @@ class Admission:
         self._is_closed = True
         for turn in self._queue:
             if not turn.done():
-                turn.set_exception(_build_stopping_problem())
+                turn.set_exception(build_stopping_problem())
         self._queue.clear()
 
     def estimate_wait_s(self) -> float:
@@ -89,9 +89,13 @@ class Admission:
         return (len(self._queue) + 1) * self._usual_s / self.most_running
 
     def find_refusal(self, patience: float | None = None) -> Problem | None:
-        """Return the reason for refusing a question now; `None` if it can run or wait."""
+        """Return the problem of a question that must be refused now; `None` if it can run or wait.
+
+        Args:
+            patience: The longest wait in seconds; by default that of the queue.
+        """
         if self._is_closed:
-            return _build_stopping_problem()
+            return build_stopping_problem()
         expected = self.estimate_wait_s()
         is_long = expected > (self.patience_s if patience is None else patience)
         if expected > 0 and (is_long or len(self._queue) >= self.most_waiting):
@@ -100,7 +104,7 @@ class Admission:
 
     async def _wait_for_turn(self, seconds: float | None) -> None:
         if self._is_closed:
-            raise _build_stopping_problem()
+            raise build_stopping_problem()
         expected = self.estimate_wait_s()
         if expected == 0.0:
             self.running += 1
@@ -113,8 +117,7 @@ class Admission:
         turn = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
         try:
-            # Shielded, as a turn may be given at the very moment of the timeout: it must not be
-            # lost.
+            # Shielded: a turn that is given at the moment of the timeout must not be lost.
             await asyncio.wait_for(asyncio.shield(turn), patience)
         except TimeoutError:
             if not turn.done():
@@ -125,7 +128,7 @@ class Admission:
             raise
 
     def _leave_queue(self, turn: "asyncio.Future[None]") -> None:
-        """Remove a question whose client left; a turn that it has already goes to the next."""
+        """Remove a question whose client left, and pass on its turn if it has one."""
         if turn in self._queue:
             self._queue.remove(turn)
         elif turn.done() and turn.exception() is None:
@@ -148,9 +151,3 @@ class Admission:
             next="ask again after the time of Retry-After",
             retry_after=max(1.0, expected),
         )
-
-
-def _build_stopping_problem() -> Problem:
-    return Problem(
-        503, "stopping", "the server is stopping", next="ask again in a moment", retry_after=5
-    )

@@ -86,7 +86,7 @@ class Body(BaseModel):
 
 
 class BudgetBody(Body):
-    """The expenses that a request allows; they lower the effort's budget and never raise it."""
+    """The limits that a request sets; they lower the effort's budget and never raise it."""
 
     max_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
     deadline: float | None = Field(default=None, ge=0, le=MOST_SECONDS, description="Seconds.")
@@ -124,13 +124,13 @@ class AskBody(Body):
 
 
 class SingleAskBody(AskBody):
-    """A question whose answer comes in one reply; `brief` for the few fields that agents need."""
+    """A question that gets one reply; with `brief`, only the fields that agents need."""
 
     brief: bool = False
 
 
 class LinesBody(Body):
-    """Texts of which a line holds one, word for word."""
+    """A search for lines that contain at least one of the texts, word for word."""
 
     texts: list[Annotated[str, Field(min_length=1, max_length=MOST_TEXT)]] = Field(
         min_length=1, max_length=50
@@ -143,7 +143,7 @@ class LinesBody(Body):
 
 
 class SearchBody(Body):
-    """A search; with `chars`, short excerpts in place of whole chunks."""
+    """A search; with `chars` the reply has short excerpts instead of whole chunks."""
 
     query: str = Field(max_length=MOST_CHARS)
     chars: int | None = Field(default=None, ge=1, le=MOST_CHARS)
@@ -153,7 +153,7 @@ class SearchBody(Body):
 
 
 class FeedbackBody(Body):
-    """A person's judgement of an answer: right, wrong, or the right answer."""
+    """A person's judgement of an answer: that it is right or wrong, or what the right answer is."""
 
     trace_id: str = Field(min_length=1, max_length=64)
     correct: bool | None = None
@@ -235,7 +235,7 @@ async def ask_stream(
     """
     question = await _build_question(body, space, caller)
     events = asking.stream(caller, space, question)
-    # What can fail early has failed when the first event is there: it gets its own status.
+    # An early failure comes before the first event, so the reply can still have its status.
     first = await run_while_connected(request, anext(events))
     stream = _stream_events(body, space, caller, first, events)
     return build_event_stream(stream, request.app.state.stopping)
@@ -306,7 +306,7 @@ def get_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response
 async def replay_trace(
     trace_id: str, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
-    """Answer again from the trace alone, and list the differences."""
+    """Answer the question again from the trace alone, and return the first difference."""
 
     def replay() -> dict[str, Any]:
         return serialize_replay(space.engine.replay(trace_id, owner=space.owner))
@@ -338,7 +338,7 @@ async def search(
 async def list_lines(
     body: LinesBody, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
-    """Find the lines of the documents that hold one of several texts, word for word."""
+    """Find the lines of the documents that contain at least one of the texts, word for word."""
     find = partial(
         find_lines,
         space.engine,
@@ -425,7 +425,7 @@ def get_status(space: CurrentWorkspace, caller: ReadCaller) -> Response:
 
 
 def load_or_default(load: Callable[[], T], default: U) -> T | U:
-    """Return what a workspace holds, or `default` if nothing has been ingested into it."""
+    """Return the result of `load`, or `default` if nothing has been ingested into the workspace."""
     try:
         return load()
     except IndexMissing:

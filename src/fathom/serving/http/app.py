@@ -1,4 +1,4 @@
-"""The web application: routes, errors, the guard and the workspaces put together."""
+"""The web application: its routes, middleware and workspaces."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,12 +14,20 @@ from typing_extensions import override
 from fathom import __version__
 from fathom.engine import Engine
 from fathom.errors import FathomError
-from fathom.serving.http import api, audit_routes, health, mcp, openai, page, problems
-from fathom.serving.http import conversation_routes as talks
-from fathom.serving.http import document_routes as documents
-from fathom.serving.http import report_routes as reports
-from fathom.serving.http import sign_on_routes as sign_ons
-from fathom.serving.http import source_routes as sources
+from fathom.serving.http import (
+    api,
+    audit_routes,
+    conversation_routes,
+    document_routes,
+    health,
+    mcp,
+    openai,
+    page,
+    problems,
+    report_routes,
+    sign_on_routes,
+    source_routes,
+)
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.audit_log import create_audit_log
@@ -52,7 +60,7 @@ if TYPE_CHECKING:  # needs the extra `oidc`
 
 
 class Application(FastAPI):
-    """The web application, whose description has the schemas of errors."""
+    """The web application, whose OpenAPI description includes the schemas of errors."""
 
     @override
     def openapi(self) -> dict[str, Any]:
@@ -73,8 +81,8 @@ def create_app(
 
     Args:
         settings: The settings, as the command line would use them.
-        access: The access control; by default the keys beside the index count, and while there is
-            none, everybody who reaches the server may do everything.
+        access: The access control; by default that of the keys beside the index. While there is no
+            key, everybody who reaches the server may do everything.
         audit_days: The days for which the audit log stores lines; `None` to write none.
         sign_on: The reverse proxy or the issuer that signs users on, if there is one. Everybody
             else then needs a key, since requests of anybody through a proxy appear to come from
@@ -86,7 +94,7 @@ def create_app(
     metrics = Metrics(admission)
     engine = Engine(settings)
     audit_log = create_audit_log(engine.index, audit_days)
-    # Within the guard, so that its headers are on a refusal too.
+    # Inside of the guard, so that a refusal has the guard's headers too.
     trail = [] if audit_days is None else [Middleware(AuditTrail, log=audit_log)]
     app = Application(
         title="Fathom",
@@ -132,11 +140,14 @@ def create_app(
 def _list_routes() -> tuple[BaseRoute, ...]:
     """Return the routes of every application.
 
-    They are made once a process, because that takes half a second. A route reads whatever belongs
-    to one application from the state of that application.
+    They are made once in a process, because that takes half a second. A route reads what belongs to
+    one application from the state of that application.
     """
     router = APIRouter()
-    for module in (health, api, talks, documents, reports, audit_routes, sources, sign_ons, page):
+    for module in (
+        *(health, api, conversation_routes, document_routes, report_routes, audit_routes),
+        *(source_routes, sign_on_routes, page),
+    ):
         router.include_router(
             module.router, responses=describe_errors(ProblemReply, problems.MEDIA_TYPE)
         )

@@ -1,7 +1,7 @@
-"""The audit log of a server: who asked what and when, and which documents were shown.
+"""The audit log of a server: the requests, their callers, and the documents that were shown.
 
-Lines are only added, until they are older than the days for which they are stored. They name
-documents and places, and hold no text of a document.
+Lines never change, and are removed after a number of days. They name documents and places in them,
+and contain no text of a document.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from fathom.serving.shapes import DOCUMENT_URI, replace_invisible
 
 T = TypeVar("T")
 EVERY_WORKSPACE = "*"
-"""Stands for all workspaces of a server; no workspace has this name."""
+"""The value that means all workspaces of a server; no workspace has this name."""
 BATCH = 500
 """The number of lines that are read at once."""
 CLEANING_S = 3600.0
@@ -32,7 +32,7 @@ _COLUMNS = "requested, key, name, groups, workspace, route, asked, status, shown
 
 
 class ShownPlace(NamedTuple):
-    """A document that was shown; from `start` to `end` in characters where only that was."""
+    """A document that was shown, or its part from `start` to `end` in characters."""
 
     document: str
     start: int | None = None
@@ -41,25 +41,25 @@ class ShownPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The parts of a reply that a line names.
+    """The answers and documents that a reply shows.
 
     Attributes:
-        answers: The ids of answers, which are those of their traces.
-        places: The places of documents.
+        answers: The ids of the answers' traces.
+        places: The documents, or parts of them.
     """
 
     answers: tuple[str, ...] = ()
     places: tuple[ShownPlace, ...] = ()
 
     def __add__(self, other: "Shown") -> "Shown":
-        """Return what one of both shows, each thing once."""
+        """Return the union, in order and without duplicates."""
         return Shown(
             tuple(dict.fromkeys((*self.answers, *other.answers))),
             tuple(dict.fromkeys((*self.places, *other.places))),
         )
 
     def __sub__(self, other: "Shown") -> "Shown":
-        """Return what the other one does not show."""
+        """Return the answers and places that `other` does not have."""
         answers, places = frozenset(other.answers), frozenset(other.places)
         return Shown(
             tuple(answer for answer in self.answers if answer not in answers),
@@ -70,12 +70,12 @@ class Shown:
         return bool(self.answers or self.places)
 
     def dump(self) -> str:
-        """Return it as JSON of plain ASCII, which every database can store."""
+        """Return the value as JSON in ASCII, which every database can store."""
         return json.dumps(astuple(self))
 
     @classmethod
     def load(cls, text: str) -> "Shown":
-        """Return what `dump` wrote."""
+        """Return the value that `dump` encoded."""
         answers, places = json.loads(text)
         return cls(tuple(answers), tuple(ShownPlace(*place) for place in places))
 
@@ -86,11 +86,12 @@ class AuditLine:
 
     Attributes:
         requested: The time of the request, as ISO 8601 in UTC.
-        key: The id of the caller's key; empty for the user of this machine, as is `name`.
+        key: The id of the caller's key; empty for the user of this machine.
+        name: The name of the key's holder; empty for the user of this machine.
         groups: The groups of the key.
         workspace: The workspace of the key; empty for the default one.
         route: The method and the pattern of the path.
-        asked: The question, the query, or the ids that the request names.
+        asked: The question, the query, or the ids in the request.
         status: The status of the reply.
         shown: The answers and the documents in the reply.
     """
@@ -106,7 +107,7 @@ class AuditLine:
     shown: Shown = Shown()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the line as plain JSON without invisible characters."""
+        """Return the line as JSON without invisible characters."""
         line = {
             "requested": self.requested,
             "key": self.key,
@@ -124,12 +125,12 @@ class AuditLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditQuery:
-    """A choice of lines.
+    """A selection of lines.
 
     Attributes:
         since: The earliest time, as ISO 8601 in UTC; empty for all.
         key: The id of a key, or the name of its holder; empty for all.
-        workspace: The workspace of the keys; all by default.
+        workspace: The workspace of the keys; by default all.
     """
 
     since: str = ""
@@ -138,7 +139,7 @@ class AuditQuery:
 
 
 class AuditLog:
-    """The lines of one server, stored beside its keys; safe from threads and processes."""
+    """The audit log of one server, stored beside its keys; safe from threads and processes."""
 
     def __init__(self, database: Database, days: float | None = None) -> None:
         """Create the log. Nothing is opened before it is needed.
@@ -150,11 +151,11 @@ class AuditLog:
         self._database = database
         self._days = days
         self._next_cleaning = 0.0
-        # One thread: lines come one after the other, and no upload in asyncio's pool delays them.
+        # One thread of its own, so that lines keep their order and do not wait behind uploads.
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="fathom-audit")
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run work of the log in its thread."""
+        """Run work in the thread of the log."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def add(self, line: AuditLine) -> int:
@@ -177,7 +178,7 @@ class AuditLog:
         return int(number)
 
     def add_shown(self, line: int, shown: Shown) -> None:
-        """Store what a stream showed since its line was stored.
+        """Store what a stream showed after its line was stored.
 
         Raises:
             RunError: If it cannot be stored.
@@ -190,7 +191,7 @@ class AuditLog:
         """Yield the stored lines, the oldest request first."""
         requested, number = query.since, 0
         while self._database.is_there():
-            # The number tells when a request was answered, and a slow one was so after later ones.
+            # Numbers follow the order of replies; a slow reply comes after those of later requests.
             rows = self._database.execute(
                 f"SELECT no, {_COLUMNS} FROM audit "  # noqa: S608 - constant
                 "WHERE requested >= ? AND (requested > ? OR no > ?) "
@@ -207,7 +208,7 @@ class AuditLog:
             number, requested = rows[-1][:2]
 
     def _join_shown(self, rows: list[tuple[Any, ...]]) -> Iterator[AuditLine]:
-        """Yield the lines of rows with all that they showed."""
+        """Yield the lines of rows, including what their streams showed later."""
         lines = {number: _parse_line(row) for number, *row in rows}
         marks = ", ".join("?" * len(lines))
         for number, text in self._database.execute(
@@ -240,15 +241,15 @@ def create_audit_log(index: Index, days: float | None = None) -> AuditLog:
 
 
 def format_instant(instant: datetime) -> str:
-    """Return a time in the form that lines have, in which earlier times sort first."""
+    """Return a time in the format of the log, in which earlier times sort first."""
     return instant.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def parse_since(text: str) -> str:
-    """Return the earliest time of a choice of lines; a time without a zone is in UTC.
+    """Parse the earliest time of a selection of lines; a time without a zone is in UTC.
 
     Raises:
-        UsageError: If the text is no date and no time.
+        UsageError: If the text is neither a date nor a time.
     """
     if not text:
         return ""
@@ -262,7 +263,7 @@ def parse_since(text: str) -> str:
 
 
 def collect_shown(value: Json) -> Shown:
-    """Collect the answers and the places of documents that JSON of this server shows."""
+    """Collect the answers and the places of documents in a JSON reply of this server."""
     objects = [*_iterate_objects(value)]
     answers = (item["trace_id"] for item in objects if isinstance(item.get("trace_id"), str))
     places = (place for item in objects if (place := _find_place(item)))
@@ -270,7 +271,7 @@ def collect_shown(value: Json) -> Shown:
 
 
 def _iterate_objects(value: Json) -> Iterator[dict[str, Any]]:
-    """Yield all objects in JSON, without recursion: JSON may be deep."""
+    """Yield all objects in JSON, without recursion, because JSON may be deep."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -286,7 +287,7 @@ _DOCUMENT_FIELDS = ("document", "document_id", "file_id")
 
 
 def _find_place(item: dict[str, Any]) -> ShownPlace | None:
-    """Return the place of a document that an object is about; `None` for other objects."""
+    """Return the place in a document that an object describes; `None` for other objects."""
     names = [item.get(field) for field in _DOCUMENT_FIELDS]
     if "path" in item:  # an entry in a list of documents
         names.append(item.get("id"))

@@ -23,7 +23,7 @@ def list_audit_lines(
     key: Annotated[str, Query(max_length=200)] = "",
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
 ) -> Response:
-    """List who asked what in this workspace, oldest first; `next` is the `since` of the rest."""
+    """List the audit log of this workspace, oldest first; `next` is the `since` of the rest."""
     log: AuditLog = request.app.state.audit_log
     query = AuditQuery(since=parse_since(since), key=key, workspace=space.name)
     lines = [line.to_json() for line in islice(log.list_lines(query), limit + 1)]

@@ -1,7 +1,7 @@
-"""The writing of the audit log: each request for documents gets its line before it is answered.
+"""The writing of the audit log: each request for documents gets a line.
 
-The line is stored before the first byte of a reply leaves, and what a stream shows later before
-that leaves. A reply whose line cannot be stored is not sent.
+The line is stored before the first byte of the reply is sent. What a stream shows later is stored
+before it is sent. A reply whose line cannot be stored is not sent.
 """
 
 import json
@@ -46,18 +46,18 @@ UNWRITTEN = frozenset(
         "/v1/embeddings",
     }
 )
-"""The routes that show no document; the page asks some of them every second."""
+"""The routes that show no document; the page requests some of them every second."""
 MCP_METHODS = frozenset({"tools/call", "resources/read", "resources/list"})
 """The methods of MCP that show documents."""
 MOST_CHARS = 2_000
-"""The characters of a text in a line, at most; a question is rarely longer."""
+"""The number of characters of a text in a line, at most; a question is rarely longer."""
 MOST_ASKED = 20_000
-"""The characters of all that a request asked, at most."""
+"""The number of characters of all fields of a request in a line, at most."""
 _ASKED = (
     *("question", "query", "texts", "documents", "filters", "conversation", "trace_id"),
     *("correct", "url", "previous_response_id", "method", "params"),
 )
-"""The fields of a body by which a request says what it wants."""
+"""The fields of a body that a line includes."""
 _SPOKEN = ("messages", "input")
 """The fields with the turns of a conversation; the last one of the user is the question."""
 _STREAM = "text/event-stream"
@@ -71,7 +71,7 @@ class AuditTrail:
         self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its reply back once its line is stored, as ASGI defines it."""
+        """Pass a request on, and send its reply once its line is stored, as ASGI defines it."""
         is_written = scope["type"] == "http" and (
             scope["path"].startswith(PREFIXES) or scope["path"] == MCP_PATH
         )
@@ -88,11 +88,11 @@ class AuditTrail:
 
 
 class _Body:
-    """A JSON body of a request that is read along; others, such as uploads, are passed on."""
+    """The body of a request; a JSON body is copied while it is read, an upload is not."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
-        # The application reads a type in capitals as JSON too.
+        # The application accepts the media type in capitals too.
         self._is_json = "json" in Headers(scope=scope).get("content-type", "").lower()
         self._pieces: list[bytes] = []
 
@@ -103,13 +103,13 @@ class _Body:
         return message
 
     def parse(self) -> dict[str, Any]:
-        """Return the object in the body; empty if there is none."""
+        """Return the JSON object in the body; empty if there is none."""
         value = _parse_json(b"".join(self._pieces))
         return value if isinstance(value, dict) else {}
 
 
 class _WrittenReply:
-    """A reply on its way: its head waits until the line is stored."""
+    """A reply that is being sent; its head waits until the line is stored."""
 
     def __init__(self, scope: Scope, body: _Body, send: Send, log: AuditLog) -> None:
         self._scope, self._body, self._send, self._log = scope, body, send, log
@@ -120,7 +120,7 @@ class _WrittenReply:
         self._is_stream = self._is_silent = self._is_refused = False
 
     async def send(self, message: Message) -> None:
-        """Send a message once what it shows is stored; drop it after a refusal."""
+        """Store what a message shows, and then send it; drop it after a refusal."""
         if message["type"] == "http.response.start":
             self._head = message
             return
@@ -145,7 +145,7 @@ class _WrittenReply:
                 self._report(error)
 
     async def _store(self, message: Message) -> None:
-        """Store the line with the first message, and with later ones what is new in them."""
+        """Store the line at the first message, and what is new in each later message."""
         if self._head is not None:
             head = self._head
             kind = Headers(raw=head["headers"]).get("content-type", "")
@@ -159,7 +159,7 @@ class _WrittenReply:
             await self._log.run(lambda: self._add_shown(body))
 
     def _find_caller(self) -> Caller | None:
-        """Return the caller; `None` if nobody is known to have sent the request."""
+        """Return the caller; `None` if the request was not authenticated."""
         caller: Caller | None = self._scope.get("state", {}).get("caller")
         return caller
 
@@ -211,14 +211,14 @@ class _WrittenReply:
             self._shown += shown
 
     async def _refuse(self, error: FathomError) -> None:
-        """Send in place of the reply, or of its rest, that the log cannot be written."""
+        """Send a problem in place of the reply, or of its rest: the log cannot be written."""
         self._is_refused = True
         self._report(error)
         problem = Problem(
             503,
             "audit_failed",
             "the audit log cannot be written, and this server shows nothing without it",
-            next="tell who runs the server; its log has the reason",
+            next="tell the operator of the server, whose log has the reason",
             retry_after=30,
         )
         if self._head is not None:
@@ -238,7 +238,7 @@ def _name_route(scope: Scope) -> str:
     """Return the whole pattern of the matched route."""
     if scope["path"] == MCP_PATH:
         return MCP_PATH
-    # The pattern of a router within a router lacks the prefix of the outer one.
+    # The pattern of a router within a router lacks the prefix of the outer router.
     pattern, prefix = get_route_pattern(scope), OPENAI_PREFIX
     is_part = scope["path"].startswith(prefix) and not pattern.startswith(prefix)
     return f"{prefix}{pattern}" if is_part else pattern
@@ -249,7 +249,7 @@ def _is_silent_call(route: str, asked: Mapping[str, Json]) -> bool:
 
 
 def _list_opened(parameters: Mapping[str, Any], query: Mapping[str, str]) -> Shown:
-    """Return what the path of a request opens: a document, a file or an answer."""
+    """Return the document, file or answer that the path of a request names."""
     names = [parameters[name] for name in ("document_id", "file_id") if name in parameters]
     start, end = (
         int(text) if (text := query.get(name, "")).isdecimal() and len(text) < 20 else None
@@ -260,7 +260,7 @@ def _list_opened(parameters: Mapping[str, Any], query: Mapping[str, str]) -> Sho
 
 
 def _pick_asked(body: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the fields of a body that say what is wanted, without the texts of earlier turns."""
+    """Return the fields of a body that a line includes, without earlier turns of a conversation."""
     asked = {name: body[name] for name in _ASKED if body.get(name)}
     for name in _SPOKEN:
         if name in body:
@@ -281,14 +281,14 @@ def _pick_last_turn(turns: Json) -> Json:
 
 
 def _shorten_asked(asked: Json) -> Json:
-    """Return what was asked without the rest of a hostile length."""
+    """Return the fields of a request, cut to a bounded length."""
     shortened = _shorten(asked)
     text = json.dumps(shortened)
     return shortened if len(text) <= MOST_ASKED else {"cut": text[:MOST_ASKED]}
 
 
 def _shorten(value: Json, levels: int = 5) -> Json:
-    """Return JSON whose texts are cut at `MOST_CHARS`, and what lies deeper than some levels."""
+    """Return JSON whose texts are cut at `MOST_CHARS`; values below `levels` levels become null."""
     if isinstance(value, str):
         return value[:MOST_CHARS]
     if not isinstance(value, list | dict):
@@ -301,7 +301,7 @@ def _shorten(value: Json, levels: int = 5) -> Json:
 
 
 def _read_frame(frame: bytes) -> Shown:
-    """Return what the events of a stream show."""
+    """Return the answers and documents that a frame of a stream shows."""
     return sum((collect_shown(_parse_json(data)) for data in _iterate_data(frame)), Shown())
 
 

@@ -40,7 +40,7 @@ def list_conversations(
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Response:
     """List the latest conversations, newest first; `next` is the cursor of the next page."""
-    # One more than asked for tells whether there is a next page.
+    # One more than the limit shows whether there is a next page.
     listed = space.conversations.list_latest(limit + 1, cursor)
     conversations = listed[:limit]
     last = conversations[-1] if len(listed) > limit else None
@@ -54,7 +54,7 @@ def list_conversations(
 def create_conversation(
     body: ConversationBody, space: CurrentWorkspace, caller: ReadCaller
 ) -> Response:
-    """Begin a conversation: a question that names it is understood from the questions before."""
+    """Create a conversation; a question that names it is read as a follow-up of its questions."""
     return build_json_reply(
         {"id": space.conversations.add(body.title, caller.key_id, caller.owner)}, 201
     )
@@ -70,9 +70,9 @@ def get_conversation(conversation_id: str, space: CurrentWorkspace, _: ReadCalle
 def delete_conversation(
     conversation_id: str, space: CurrentWorkspace, caller: ReadCaller
 ) -> Response:
-    """Delete a conversation: one that the key began, or any with the scope `curate`."""
+    """Delete a conversation that the key began; with the scope `curate`, delete any."""
     owner = space.conversations.find_owner(conversation_id)
-    # Somebody to whom only held conversations are shown may remove each of them.
+    # A caller who sees only the conversations that they hold may remove each of them.
     is_owner = space.owner or (caller.key_id and owner == caller.key_id)
     if not is_owner and not caller.may_curate:
         raise build_scope_problem("curate", "remove a conversation that another key began")

@@ -1,11 +1,11 @@
-"""Conversations: questions that followed each other, kept beside the index.
+"""Conversations: sequences of questions, stored beside the index.
 
-A turn is a question and the id of the trace that holds its answer: each answer is stored in one
-place, and goes when the documents go that it rests on.
+A turn is a question and the id of the trace that holds its answer. So each answer is stored once,
+and it is removed together with the documents that it rests on.
 
-A conversation has the id of the key that began it, who may remove it. As long as nobody else asked
-in it, it also has a holder, the name of that key: the only one who sees it among those who may not
-read all documents.
+A conversation has an owner, the id of the key that began it, which may remove it. Until somebody
+else asks in it, it also has a holder, the name of that key. Of the callers who may not read all
+documents, only the holder sees it.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.index.database import Database
 from fathom.jsonable import Json
-from fathom.question.conversation import MOST_TURNS as MOST_SAID
+from fathom.question.conversation import MOST_TURNS as MOST_MESSAGES
 from fathom.serving.http.events import build_answer_json
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.tables import CONVERSATION_TABLES
 
-MOST_TURNS = MOST_SAID // 2
-"""The number of latest turns that a follow-up question gets: a turn has two messages."""
+MOST_TURNS = MOST_MESSAGES // 2
+"""The number of latest turns that a follow-up question is read with; a turn has two messages."""
 ALL_TURNS = 1 << 31
 """A limit that no conversation reaches."""
 TITLE_CHARS = 80
@@ -35,8 +35,8 @@ class EarlierTurns(NamedTuple):
 
     Attributes:
         messages: The messages, oldest first.
-        documents: The ids of the documents from which they hold something; `None` if some answers
-            are not the caller's, so that these are not known.
+        documents: The ids of the documents that the answers rest on; `None` if they are not known,
+            because the caller does not own all answers.
     """
 
     messages: list[Json]
@@ -53,8 +53,8 @@ class Conversations:
 
         Args:
             engine: The engine whose traces hold the answers.
-            database: The open database of another store; by default one of its own.
-            holder: The name whose conversations alone are shown; by default all are.
+            database: The open database of another store; by default a new one.
+            holder: The name of the only holder whose conversations are shown; by default all are.
         """
         self._engine = engine
         self._database = database or engine.index.open_database(
@@ -77,7 +77,7 @@ class Conversations:
         """Begin a conversation.
 
         Args:
-            title: The title; empty for that of the first question.
+            title: The title; if empty, the first question becomes the title.
             owner: The id of the key that begins the conversation; empty for the local user.
             holder: The name of that key.
 
@@ -167,16 +167,16 @@ class Conversations:
     def add_turn(
         self, conversation: str, question: str, trace_id: str | None, asker: str = ""
     ) -> None:
-        """Add a question and the id of its trace; nothing if the conversation was removed.
+        """Add a question and the id of its trace; do nothing if the conversation was removed.
 
         Args:
             conversation: The id of the conversation.
             question: The question.
             trace_id: The id of the trace; `None` if there is none.
-            asker: The name of the key that asked; empty for the local user. Nobody holds a
-                conversation any more in which somebody else asked.
+            asker: The name of the key that asked; empty for the local user. If it is not the
+                holder, the conversation has no holder any more.
         """
-        # First: a holder must not see the question of somebody else.
+        # Before the turn is stored: the holder must not see the question of somebody else.
         self._database.execute(
             "DELETE FROM holders WHERE id = ? AND name <> ?", (conversation, asker)
         )
@@ -196,8 +196,8 @@ class Conversations:
     def remove(self, conversation: str) -> None:
         """Remove a conversation for good.
 
-        Its answers stay among the traces. Its id is kept, so that no copy of the index brings the
-        conversation back.
+        Its answers stay among the traces. Its id is stored as removed, so that no copy of the index
+        restores the conversation.
 
         Raises:
             Problem: If there is no conversation of this id.
@@ -230,7 +230,7 @@ class Conversations:
         return dict(zip(_NAMES, rows[0], strict=True))
 
     def _find_hidden(self, conversations: Sequence[str]) -> frozenset[str]:
-        """Return those of the conversations with an answer that the holder may not read now."""
+        """Return the conversations that have an answer which the holder may not read now."""
         if not self._holder or not conversations:
             return frozenset()
         marks = ", ".join("?" * len(conversations))

@@ -40,15 +40,15 @@ OPEN_TO_VIEWERS = {
     ("GET", "/api/v1/strategies"),
     ("GET", "/api/v1/status"),
 }
-"""The routes that show a caller the readable documents, and what the caller owns.
+"""The routes for callers who may not read all documents: they show only what the caller may read.
 
-Jobs, files, vector stores and reports are of the whole workspace.
+Jobs, files, vector stores and reports belong to the whole workspace.
 """
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 async def identify_caller(request: Request) -> Caller:
-    """Return the caller, by a trusted proxy, the key in `Authorization`, or a browser's cookie."""
+    """Identify the caller by a trusted proxy, the key in `Authorization`, or a browser's cookie."""
     if not hasattr(request.state, "caller"):  # a request counts once against the key's rate
         request.state.caller = await _find_caller(request)
     caller: Caller = request.state.caller
@@ -74,20 +74,20 @@ async def _find_caller(request: Request) -> Caller:
 
 
 def _require_scope(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:
-    async def check(holder: Annotated[Caller, Depends(identify_caller)]) -> Caller:
-        if scope not in holder.scopes:
+    async def check(caller: Annotated[Caller, Depends(identify_caller)]) -> Caller:
+        if scope not in caller.scopes:
             raise build_scope_problem(scope)
-        return holder
+        return caller
 
     return check
 
 
 def build_scope_problem(scope: Scope, action: str = "") -> Problem:
-    """Build the problem of a key that lacks a scope; `action` is the refused one."""
+    """Build the problem of a key that lacks a scope; `action` names what the caller may not do."""
     return Problem(
         403,
         "scope_missing",
-        f"this key has no scope {scope!r}" + (f", which it takes to {action}" if action else ""),
+        f"this key has no scope {scope!r}" + (f", which is needed to {action}" if action else ""),
         next=f"make one that has it: fathom keys add NAME --scope {scope}",
     )
 
@@ -121,16 +121,15 @@ class KeyFirstRoute(APIRoute):
 
 
 async def get_workspace(
-    request: Request, holder: Annotated[Caller, Depends(identify_caller)]
+    request: Request, caller: Annotated[Caller, Depends(identify_caller)]
 ) -> Workspace:
     """Return the caller's workspace; nothing in the request can choose another one.
 
     Raises:
-        Problem: 403 if documents are hidden from the caller and the route could show something of
-            them.
+        Problem: 403 if documents are hidden from the caller and the route could reveal them.
     """
     spaces: Workspaces = request.app.state.workspaces
-    space = spaces.get_workspace(holder)
+    space = spaces.get_workspace(caller)
     if space.engine.is_limited:
         route = request.method, request.scope["route"].path
         if route not in OPEN_TO_VIEWERS:
@@ -143,25 +142,25 @@ def _build_viewer_problem() -> Problem:
     return Problem(
         403,
         "documents_hidden",
-        "this is only for those who may read all documents",
+        "only a caller who may read all documents may do this",
         next="ask, search and read documents; a key with --group '*' may do the rest",
     )
 
 
 async def get_question_runner(request: Request) -> QuestionRunner:
-    """Return the runner of questions, which respects turn, budget and time."""
+    """Return the runner of questions."""
     runner: QuestionRunner = request.app.state.asking
     return runner
 
 
 async def get_idempotency_key(
-    holder: Annotated[Caller, Depends(identify_caller)],
+    caller: Annotated[Caller, Depends(identify_caller)],
     idempotency_key: Annotated[str, Header(max_length=200)] = "",
 ) -> str:
-    """Return the client's name of a request, apart from those of other keys; empty for none."""
-    is_shared = not idempotency_key or holder.key is None
-    # The name of a signed-on user may hold a colon; no two of them may lead to one text.
-    key_id = quote(holder.key_id, safe="")
+    """Return the idempotency key of a request, prefixed with the API key's id; may be empty."""
+    is_shared = not idempotency_key or caller.key is None
+    # The name of a signed-on user may contain a colon, which must not make two texts equal.
+    key_id = quote(caller.key_id, safe="")
     return idempotency_key if is_shared else f"{key_id}:{idempotency_key}"
 
 

@@ -1,4 +1,4 @@
-"""The routes of documents (upload, list, get, open at a place, delete) and of ingestion jobs."""
+"""The routes of documents and of ingestion jobs."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +19,7 @@ from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
 from fathom.index.rights import ReaderList
 from fathom.ingest.corpus_places import find_file
+from fathom.ingest.sources.fetch import MOST_URL_CHARS
 from fathom.serving.http.access import Caller
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.api import Body, load_or_default
@@ -31,7 +32,7 @@ from fathom.serving.http.dependencies import (
     Runner,
 )
 from fathom.serving.http.event_stream import build_json_reply, run_while_connected
-from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
+from fathom.serving.http.fetch import Fetcher
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.reply_schemas import (
     AcceptedJob,
@@ -57,9 +58,9 @@ from fathom.types import SECTION_SEPARATOR, Chunk, Document
 router = APIRouter(prefix="/api/v1", tags=["documents"], route_class=KeyFirstRoute)
 T = TypeVar("T")
 INLINE = frozenset({".txt", ".md", ".csv", ".log", ".json", ".rst"})
-"""Text files, which browsers show as text. They save all others instead of opening them."""
+"""The endings of text files, which browsers show; they save all other files."""
 PAGE_S = 60
-"""The seconds for which a browser keeps the picture of a page."""
+"""The seconds for which a browser may reuse the picture of a page."""
 BUSY_S = 20.0
 """The seconds for which a deletion waits until running jobs are done."""
 DOCUMENT = "/documents/{document_id:path}"
@@ -67,7 +68,7 @@ Place = Annotated[int, Query(ge=0, le=10**12)]
 
 
 class PageView(BaseModel):
-    """The width of a drawn page in pixels, and the text to mark on it."""
+    """The width of a drawn page in pixels, and the offsets of the text to mark on it."""
 
     width: int = Field(default=1000, ge=100, le=2400)
     start: Place = 0
@@ -75,7 +76,7 @@ class PageView(BaseModel):
 
 
 class PageDrawing(NamedTuple):
-    """The key of a drawn page: the file as it is now, and how the page is to be drawn."""
+    """The key of a drawn page: the version of the file, the page, its width and the marked text."""
 
     path: Path
     changed: int
@@ -95,7 +96,7 @@ def list_documents(
 ) -> Response:
     """List the documents by path; `next` is the cursor of the next page.
 
-    With `words`, only those are listed and counted whose title or path contains these words.
+    With `words`, only documents whose title or path contains this text are listed and counted.
 
     In an index with rights, a caller who may read all documents also gets `readers` and
     `reader_lists` of each.
@@ -125,8 +126,8 @@ def list_documents(
 def _list_limits(
     space: Workspace, caller: Caller, ids: Sequence[str]
 ) -> Mapping[str, Sequence[ReaderList]]:
-    """Return the lists that limit who may read documents, by id; empty if they are not told."""
-    # The engine may have been chosen before the first rules came, so it does not decide.
+    """Return the reader lists of documents by id; empty if the caller may not see them."""
+    # The engine may have been opened before the first rules came, so it does not decide.
     if caller.viewer is not None:
         return {}
     return load_or_default(lambda: space.engine.documents.list_limits(ids), None) or {}
@@ -153,7 +154,7 @@ async def upload_documents(
 
 
 def _hash_files(files: list[UploadFile]) -> str:
-    """Return a hash of the names and contents of files, which can then be read again."""
+    """Return a hash of the names and contents of files, and rewind the files."""
     whole = sha256()
     for file in files:
         content = sha256()
@@ -175,7 +176,7 @@ class UrlBody(Body):
 async def fetch_document(
     body: UrlBody, request: Request, space: CurrentWorkspace, _: IngestCaller
 ) -> Response:
-    """Fetch a document from a public address of the web; off unless `serve.fetch_urls`."""
+    """Fetch a document from a public web address, if `serve.fetch_urls` is set."""
     check_may_fetch(space)
     settings = space.engine.settings
 
@@ -191,10 +192,10 @@ async def fetch_document(
 
 
 def check_may_fetch(space: Workspace) -> None:
-    """Accept a request that makes this server ask other ones.
+    """Check that this server may fetch from other servers for its users.
 
     Raises:
-        Problem: 403 unless the operator allowed that.
+        Problem: 403 if the operator did not allow it.
     """
     settings = space.engine.settings
     if settings.offline or not settings.serve.fetch_urls:
@@ -257,7 +258,7 @@ def _locate_file(space: Workspace, document: Document) -> Path:
 
 
 def locate_upload(space: Workspace, path: str, name: str) -> Path:
-    """Find on this machine the file that is stored under a path; `name` is for the message.
+    """Return the local path of a stored file; `name` is its name in the error message.
 
     Raises:
         Problem: If the file is gone.
@@ -272,7 +273,7 @@ def locate_upload(space: Workspace, path: str, name: str) -> Path:
 def get_document_text(
     document_id: str, space: CurrentWorkspace, _: ReadCaller, start: Place = 0, end: Place = 0
 ) -> Response:
-    """Get the text of a document from `start` to `end` (0: to its end), in characters.
+    """Get the text of a document from `start` to `end` in characters; with `end` 0, to its end.
 
     The offsets of citations point into this text.
     """
@@ -282,7 +283,7 @@ def get_document_text(
 
 @router.get(f"{DOCUMENT}/chunks", response_model=ChunkList)
 def list_document_chunks(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
-    """List the chunks in which a document is searched."""
+    """List the chunks of a document, which are what a search finds."""
     document = find_document(space, document_id)
     rows = [
         {
@@ -311,12 +312,12 @@ def _iterate_chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
 
 @router.get(f"{DOCUMENT}/file", response_class=FileResponse)
 def get_document_file(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> FileResponse:
-    """Get the file of a document: text is shown by browsers, all else is saved."""
+    """Get the file of a document. Browsers show text files and save all others."""
     return build_file_reply(_locate_file(space, find_document(space, document_id)))
 
 
 def build_file_reply(path: Path) -> FileResponse:
-    """Build the reply with a file, in which no browser runs a script."""
+    """Build the reply with a file, in a media type whose scripts no browser runs."""
     is_text = path.suffix.lower() in INLINE
     return FileResponse(
         path,
@@ -380,7 +381,7 @@ def _build_file_problem(document_id: str) -> Problem:
 
 @router.get(DOCUMENT, response_model=DocumentReply)
 def get_document(document_id: str, space: CurrentWorkspace, caller: ReadCaller) -> Response:
-    """Get a document's metadata and outline: sections with their starts in the text.
+    """Get a document's metadata and outline: its headings with their offsets in the text.
 
     In an index with rights, a caller who may read all documents also gets `readers` and
     `reader_lists`.
@@ -435,7 +436,7 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
         with space.storing:
             waiting = {path for job in space.jobs.list_open() for path in job.names}
             for path in files:
-                if path not in waiting:  # a newer version of the file is still to be read
+                if path not in waiting:  # a job that waits will read a newer version of the file
                     space.files.remove(path)
         return count
 
@@ -443,10 +444,10 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
 
 
 def run_after_jobs(space: Workspace, work: Callable[[], T]) -> T:
-    """Run work that changes the index, which has one writer, after the jobs that run.
+    """Run work that changes the index once the running jobs are done: the index has one writer.
 
     Raises:
-        Problem: If the jobs take too long (503).
+        Problem: If the jobs take longer than `BUSY_S` (503).
     """
     waiting = space.jobs.submit(work)
     try:

@@ -1,4 +1,4 @@
-"""Server-sent events, JSON replies, and the end of requests whose client leaves."""
+"""Server-sent events, JSON replies, and the cancelling of requests whose client leaves."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from fathom.serving.http.problems import Problem, build_problem
+from fathom.serving.http.problems import Problem, build_problem, build_stopping_problem
 
 T = TypeVar("T")
 HEARTBEAT_S = 15.0
@@ -34,7 +34,7 @@ class ServerEvent(NamedTuple):
     data: str
 
     def encode_frame(self, number: int) -> bytes:
-        """Encode the event for the wire; JSON has no line breaks of its own."""
+        """Encode the event with its number; `data` has no line break, because JSON escapes them."""
         head = f"id: {number}\nevent: {self.name}\n" if self.name else ""
         return f"{head}data: {self.data}\n\n".encode()
 
@@ -52,24 +52,17 @@ class Shutdown:
 
     @property
     def is_announced(self) -> bool:
-        """The state of the announcement: `True` once the server is to end."""
+        """True once the end of the server was announced."""
         return self._announced.is_set()
 
     async def wait_until_over(self) -> None:
-        """Wait until the time of the running work is over."""
+        """Wait for the announcement, and then for as long as running work may go on."""
         await self._announced.wait()
         await asyncio.sleep(self._drain_s)
 
 
-def build_stopping_problem() -> Problem:
-    """Build the problem of a question that was running when the server ended."""
-    return Problem(
-        503, "stopping", "the server is stopping", next="ask again in a moment", retry_after=5
-    )
-
-
 def build_error_event(problem: Problem) -> ServerEvent:
-    """Build the event of a failure on the way."""
+    """Build the event of a failure after the reply has begun."""
     return ServerEvent("error", encode_json(problem.to_json()))
 
 
@@ -78,9 +71,9 @@ async def iterate_frames(
     stopping: Shutdown,
     last: Callable[[Problem], ServerEvent] = build_error_event,
 ) -> AsyncIterator[bytes]:
-    """Yield the numbered frames of events, and a comment after each longer silence.
+    """Yield the numbered frames of events, and a comment after each `HEARTBEAT_S` without an event.
 
-    A failure on the way is the last event, which `last` builds, and so is the end of the server.
+    If an event fails or the server ends, the stream ends with an event that `last` builds.
     """
     number = 0
     ending = asyncio.ensure_future(stopping.wait_until_over())
@@ -96,7 +89,7 @@ async def iterate_frames(
             if not done:
                 yield b": still at work\n\n"
                 continue
-            # What has happened is sent first: the last event may be among it.
+            # An event that has come is sent even if the server ends: it may be the last one.
             is_over = pending not in done
             event = last(build_stopping_problem()) if is_over else pending.result()
             if event is None:
@@ -134,7 +127,7 @@ def build_event_stream(
 
 
 async def run_while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Run the work; cancel it if the client leaves, or the server has to end.
+    """Run the work; cancel it if the client leaves or the server ends.
 
     Raises:
         Problem: 499 if the client has left, 503 if the server ends.

@@ -1,4 +1,4 @@
-"""The progress of a question as events: its steps, their hits, and at last the answer."""
+"""The progress of a question as server-sent events: its steps, their hits, and the answer."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -19,11 +19,11 @@ MOST_HITS = 20
 """The number of hits of one step in an event."""
 STANDALONE_STEP = "stand alone"
 SHORT_OUTPUTS = ("action", "answer", "answers", "margin", "score", "share", "to", "workflow")
-"""The short outputs of steps that show an agent's opinion or decision."""
+"""The outputs of steps that an event includes: short ones, with an agent's opinion or decision."""
 
 
 def build_answer_json(answer: Answer) -> Json:
-    """Convert an answer to the JSON of every interface: streamed, stored and reloaded alike."""
+    """Convert an answer to the JSON that every interface sends, streamed or stored."""
     return replace_invisible(asdict(answer))
 
 
@@ -52,7 +52,7 @@ class EventBuilder:
         return self._build_final_events(event.answer)
 
     def _build_outcome_events(self, step: Step) -> list[ServerEvent]:
-        """Build the events of a step's outputs; none as long as it has none."""
+        """Build the events of a step's outputs; a step that has just begun has none."""
         events = []
         if step.name == STANDALONE_STEP and isinstance(step.outputs.get("question"), str):
             plan = {**self._plan, "standalone": step.outputs["question"]}
@@ -62,7 +62,7 @@ class EventBuilder:
         return events
 
     def _collect_hits(self, step: Step) -> list[Json]:
-        """Return the hits of a step, with the texts that its record leaves out."""
+        """Return the hits of a step with their texts, which its record does not include."""
         scored = dict(_iterate_scored_chunks(step.outputs.get("hits")))
         if not scored:
             return []
@@ -113,7 +113,7 @@ def _build_step_event(event: StepEvent) -> ServerEvent:
 
 
 def _iterate_scored_chunks(entries: Json) -> Iterable[tuple[str, float]]:
-    """Yield the chunks and scores of a step's list; the end of a shortened list is no pair."""
+    """Yield the chunk ids and scores of a step's hits; a shortened list ends with another entry."""
     for entry in (entries if isinstance(entries, list) else [])[:MOST_HITS]:
         match entry:
             case [str(chunk), int() | float() as score]:

@@ -1,4 +1,4 @@
-"""Fetching a file from a public address of the web, for somebody who asks this server to."""
+"""The fetching of files from public web addresses that users of this server name."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from fathom.ingest.sources.fetch import (
-    MOST_URL_CHARS,
     PORTS,
     SECONDS,
     AddressRefusal,
@@ -93,14 +92,14 @@ class Fetcher:
 
 
 def check_public_address(url: str, resolve: Callable[[str, int], Sequence[str]]) -> None:
-    """Accept an address that may be fetched for somebody who asks this server to.
+    """Check that an address may be fetched for a user of this server.
 
     Args:
         url: The address.
         resolve: Returns the addresses of a host.
 
     Raises:
-        Problem: 422 if the address is not allowed; 502 if its host is not known.
+        Problem: 422 if the address is not allowed; 502 if its host is unknown.
     """
     try:
         parts = parse_url(url, PORTS)
@@ -126,6 +125,3 @@ def _name_file(reply: WebReply) -> str:
 def _build_unreachable_problem(host: str, reason: str) -> Problem:
     detail = f"{host} gives no file: {reason}"
     return Problem(502, "url_unreachable", detail, next="check the address")
-
-
-__all__ = ["MOST_AT_ONCE", "MOST_URL_CHARS", "FetchedFile", "Fetcher", "is_public"]

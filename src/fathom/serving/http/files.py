@@ -1,4 +1,4 @@
-"""Storage of uploaded files: in a folder beside an embedded index, else on the index's server."""
+"""The storage of uploaded files: a folder beside an embedded index, else the index's server."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # psycopg is of an extra
     from fathom.index.postgres.uploads import Uploads
 
 FETCHED = "fetched"
-"""The folder beside the uploads for files that were fetched from the server to be shown."""
+"""The folder beside the uploads with local copies of files that were opened."""
 MOST_FETCHED = 32
-"""The number of fetched files on this disk; the oldest are removed first."""
+"""The number of local copies, at most; the oldest are removed first."""
 
 
 class UploadedFiles:
@@ -44,13 +44,12 @@ class UploadedFiles:
             names: The name that the client gave each file, by the path where it was stored.
 
         Returns:
-            The names by the paths on this machine, and the paths that no longer belong to these
-                files.
+            The names by the paths on this machine, and the earlier paths of these files.
         """
         return dict(names), []
 
     def find_paths(self, names: Mapping[str, str]) -> dict[str, str]:
-        """Return the present path of each file's documents, by the path where it was stored.
+        """Return the present path of each file, by the path where it was stored.
 
         Args:
             names: The name that the client gave each file, by the path where it was stored.
@@ -59,7 +58,7 @@ class UploadedFiles:
 
     @contextmanager
     def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
-        """Provide files on this disk for the length of a `with` block; yields the existing ones."""
+        """Provide local files for a `with` block, and yield the paths of those that exist."""
         yield [path for path in map(Path, names) if path.exists()]
 
     def has_file(self, path: str) -> bool:
@@ -71,11 +70,11 @@ class UploadedFiles:
             return False
 
     def get_local_path(self, path: str) -> Path:
-        """Return a path at which the file of a document can be opened.
+        """Return a local path at which the file of a document can be opened.
 
         Args:
-            path: The path of the file, not that of a record inside it;
-                `index.corpus_places.find_file` returns it.
+            path: The path of the file, not that of a record inside it, as
+                `fathom.ingest.corpus_places.find_file` returns it.
 
         Raises:
             FileNotFoundError: If there is no such file.
@@ -90,7 +89,7 @@ class UploadedFiles:
             Path(path).unlink(missing_ok=True)
 
     def remove_leftovers(self, *, idle: bool) -> None:
-        """Remove from this disk what is not stored here, which is nothing beside an index.
+        """Remove local copies of files that are stored on a server; here there are none.
 
         Args:
             idle: Whether no job of the workspace is open, so that no file is being read.
@@ -98,13 +97,13 @@ class UploadedFiles:
 
 
 class SharedFiles(UploadedFiles):
-    """Uploaded files on the server of an index, on this disk only while they are used."""
+    """The uploaded files of one workspace on the server of its index, copied here for use."""
 
     def __init__(self, folder: Path, uploads: "Uploads") -> None:
         """Create the store. Nothing is opened before it is needed.
 
         Args:
-            folder: The folder under which the documents' paths lie; files are read there.
+            folder: The folder under which the documents' paths lie, where files are copied to.
             uploads: The files on the server.
         """
         super().__init__(folder)
@@ -113,7 +112,7 @@ class SharedFiles(UploadedFiles):
     @override
     def store(self, files: Sequence[UploadFile]) -> StoredUpload:
         self.folder.parent.mkdir(parents=True, exist_ok=True)
-        # The files need a place on this disk first, which gives their sizes and rejects bad names.
+        # Writing the files here first gives their sizes and rejects bad names.
         with TemporaryDirectory(dir=self.folder.parent, prefix="sent-") as received:
             stored = store_files(files, Path(received))
             names = {}
@@ -153,7 +152,7 @@ class SharedFiles(UploadedFiles):
         if upload is None:
             return super().get_local_path(path)
         copies = self.folder.parent / FETCHED
-        # A new version of a file has a new number, so a copy is never out of date.
+        # A new version of a file has a new number, so a copy never becomes stale.
         target = copies / str(upload.no) / Path(upload.name).name
         if not target.is_file():
             self._uploads.fetch(upload.name, target)
@@ -178,7 +177,7 @@ class SharedFiles(UploadedFiles):
 
 
 def _remove_oldest(copies: Path) -> None:
-    """Remove the copies that were fetched first."""
+    """Remove all but the `MOST_FETCHED` newest copies."""
     folders = sorted(copies.iterdir(), key=lambda folder: folder.stat().st_mtime)
     for folder in folders[:-MOST_FETCHED]:
         shutil.rmtree(folder, ignore_errors=True)

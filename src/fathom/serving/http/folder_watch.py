@@ -1,4 +1,4 @@
-"""Sources that are folders, synchronized soon after a change, with the extra `watch`."""
+"""The watch that synchronizes sources in folders soon after a change, with the extra `watch`."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ CLOSE_S = 5.0
 
 
 class FolderWatch:
-    """The watch over the sources of all workspaces that are folders with an interval."""
+    """The watch over the sources, in all workspaces, that are folders and have an interval."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class FolderWatch:
         Args:
             spaces: The workspaces.
             list_names: Returns the workspaces that keys name.
-            request: Has a source synchronized.
+            request: Requests the synchronization of a source.
         """
         self._spaces, self._list_names, self._request = spaces, list_names, request
         self._ending = threading.Event()
@@ -59,21 +59,21 @@ class FolderWatch:
         while not self._ending.is_set():
             try:
                 changed = notifications.wait(REST_S if changing else None)
-            # Such as an index that is away for a while; the next round may find it.
+            # Such as an index that is unavailable for a while.
             except Exception as error:  # noqa: BLE001 - nobody would start this thread again
                 LOG.warning("the folders of sources cannot be watched: %s", error)
                 self._ending.wait(REST_S)
                 continue
             places = {place for path in changed for place in (path, *path.parents)}
             still = {name for name, (folder, _) in self._sources.items() if folder in places}
-            # One that was paused or removed meanwhile is not among the sources any more.
+            # A source that was paused or removed meanwhile is left out.
             for source in (changing & self._sources.keys()) - still:
                 self._request(source)
             changing = still
 
     def _iterate_folders(self) -> Iterator[Path]:
         self._sources = dict(self._iterate_sources())
-        # A synchronization changes its index: one that lies in the source would start the next.
+        # A synchronization changes the index: an index within the source would start the next one.
         index = make_absolute(self._spaces.get_workspace(LOCAL).engine.settings.index.directory)
         for folder, wanted in self._sources.values():
             for inner in discover_folders([folder], wanted):

@@ -1,4 +1,4 @@
-"""The guard before the application: it checks host, origin and size of each request."""
+"""The guard of the application, which checks the host, origin and size of each request."""
 
 import asyncio
 from urllib.parse import SplitResult, urlsplit
@@ -31,9 +31,9 @@ QUESTION_PATH = "/api/v1/ask"
 class Guard:
     """An ASGI middleware that refuses dangerous requests before the application reads them.
 
-    A page of another site can make a browser send requests here, under a name that it points to
-    this machine (DNS rebinding) or straight across: the `Host` header shows the first, the `Origin`
-    header the second.
+    A page of another site can make a browser send requests here, either under a host name that it
+    resolves to this machine (DNS rebinding) or directly. The `Host` header reveals the first, the
+    `Origin` header the second.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class Guard:
             self._check_host(headers)
             or self._check_origin(headers)
             or self._check_size(scope, headers)
+            or self._check_load(scope)
         )
-        problem = problem or self._check_crowd(scope)
         if problem is not None:
             await problem.build_response()(scope, receive, safe)
             return
         await self._app(scope, self._limit_body(scope, receive), safe)
 
     def _check_host(self, headers: Headers) -> Problem | None:
-        # Two `Host` headers are refused: a proxy and this server might each believe another one.
+        # Two `Host` headers are refused: a proxy and this server might each use another one.
         hosts = headers.getlist("host")
         name = _parse_hostname(hosts[0]) if len(hosts) == 1 else ""
         # DNS rebinding cannot use a key: the browser keeps its cookie for the other host name.
@@ -96,8 +96,8 @@ class Guard:
             next="ask from the page of this server, or from a program",
         )
 
-    def _check_crowd(self, scope: Scope) -> Problem | None:
-        """Refuse a question in a crowd, before its body costs the running ones any time."""
+    def _check_load(self, scope: Scope) -> Problem | None:
+        """Refuse a question while the server is overloaded, before its body takes any time."""
         is_question = scope["method"] == "POST" and scope["path"].startswith(QUESTION_PATH)
         return self._admission.find_refusal() if is_question else None
 
@@ -123,7 +123,7 @@ class Guard:
 
         async def receive_limited() -> Message:
             nonlocal read, is_complete
-            if is_complete:  # only the end of the connection is still to come
+            if is_complete:  # only the end of the connection follows
                 return await receive()
             try:
                 async with asyncio.timeout_at(min(end, loop.time() + self._body_s)):
@@ -140,7 +140,7 @@ class Guard:
 
 
 class _SlowBody(HTTPException):
-    """A body that takes too long; its connection ends, because the rest may never come."""
+    """The refusal of a body that takes too long; it ends the connection."""
 
     def __init__(self) -> None:
         detail = "the body of the request came too slowly; send it again"
@@ -166,7 +166,7 @@ def _parse_hostname(host: str) -> str:
 
 
 def _parse_address(address: str) -> SplitResult:
-    """Return the parts of an address; all are empty if it is not valid, such as `http://[`."""
+    """Split an address; all parts are empty if it is invalid, such as `http://[`."""
     try:
         return urlsplit(address)
     except ValueError:

@@ -9,9 +9,9 @@ from starlette.responses import PlainTextResponse, Response
 from fathom.serving.http.access import COOKIE, Access
 from fathom.serving.http.api import Body
 from fathom.serving.http.dependencies import AdminCaller
-from fathom.serving.http.event_stream import build_json_reply, build_stopping_problem
+from fathom.serving.http.event_stream import build_json_reply
 from fathom.serving.http.metrics import CONTENT_TYPE
-from fathom.serving.http.problems import Problem
+from fathom.serving.http.problems import Problem, build_stopping_problem
 from fathom.serving.http.reply_schemas import StateReply
 
 router = APIRouter(tags=["server"])
@@ -25,13 +25,13 @@ class SessionBody(Body):
 
 @router.get("/healthz", response_model=StateReply)
 async def get_liveness() -> Response:
-    """Report that the server lives."""
+    """Report that the server is running."""
     return build_json_reply({"status": "ok"})
 
 
 @router.get("/readyz", response_model=StateReply)
 async def get_readiness(request: Request) -> Response:
-    """Report whether the server takes questions."""
+    """Report that the server accepts questions; 503 once it is stopping."""
     if request.app.state.stopping.is_announced:
         raise build_stopping_problem()
     return build_json_reply({"status": "ready"})
@@ -47,7 +47,7 @@ async def get_metrics(request: Request, _: AdminCaller) -> Response:
 async def create_session(
     body: SessionBody, request: Request, x_forwarded_proto: Annotated[str, Header()] = ""
 ) -> Response:
-    """Let this browser ask with a key until it is closed; scripts cannot read the key."""
+    """Store a key in a cookie of this browser until it is closed; scripts cannot read the key."""
     access: Access = request.app.state.access
     if not body.key.isascii():
         raise Problem(401, "unauthorized", "the key is unknown")

@@ -1,4 +1,4 @@
-"""Idempotency keys: a request that is sent again, because its reply was lost, runs once."""
+"""Idempotency keys: a request that is sent again because its reply was lost runs only once."""
 
 import asyncio
 from collections import OrderedDict
@@ -30,13 +30,13 @@ Work = Callable[[], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class ReplyNote:
-    """The storing and restoring of a reply, so that the store contains no text of a document.
+    """The conversion of a reply to a note and back; a note contains no text of a document.
 
     Attributes:
         make_note: Makes the note of a reply; empty if there is none.
         restore_text: Restores the reply from a note; raises a `FathomError` if it cannot.
-        is_lasting: Whether a reply without a note may be given again by this process. The note
-            checks what its reader may see, so without one this would be seen for ever.
+        is_lasting: Whether this process may repeat a reply without a note. Restoring from a note
+            checks what the caller may see; a reply without one would be repeated unchecked.
     """
 
     make_note: Callable[[Response], str] = lambda reply: bytes(reply.body).decode()
@@ -72,13 +72,13 @@ class ReplyStore:
         """Run the work, or return the reply that the same key had before.
 
         Args:
-            key: The client's name of the request; empty for none.
+            key: The idempotency key, which the client chooses; empty for none.
             body: The request's content.
             work: Makes the reply.
-            note: How the reply is stored for other servers and after this one.
+            note: The conversion of the reply for the database, which other servers read too.
 
         Raises:
-            Problem: 422 if the key stands for another request.
+            Problem: 422 if the key was used for another request.
         """
         if not key:
             return await work()
@@ -109,7 +109,7 @@ class ReplyStore:
             reply.exception()  # else asyncio would log an error that nobody awaited
             raise
         reply.set_result(response)
-        # From now on the note decides: it is void when its documents are gone.
+        # From now on the note counts, which is void once its documents are removed.
         if is_noted or not note.is_lasting:
             self._replies.pop(key, None)
         return response
@@ -117,7 +117,7 @@ class ReplyStore:
     async def _run_alone(
         self, key: str, digest: str, work: Work, note: ReplyNote
     ) -> tuple[Response, bool]:
-        """Run the work if no server has; wait while another one is running it.
+        """Run the work unless a server has run it; wait while another server is running it.
 
         Returns:
             The reply, and whether it can be restored from its note.
@@ -131,7 +131,7 @@ class ReplyStore:
         try:
             response = await work()
         except BaseException:
-            # Shielded: a cancelled request, too, must give up its claim.
+            # Shielded: a cancelled request must give up its claim too.
             await asyncio.shield(asyncio.to_thread(self._forget_reply, key))
             raise
         finally:
@@ -166,7 +166,7 @@ class ReplyStore:
         )
 
     def _find_reply(self, key: str, digest: str, note_kind: ReplyNote) -> Response | None:
-        """Return the stored reply; `None` while there is none."""
+        """Return the stored reply; `None` if there is none yet."""
         statement = "SELECT body, status, media, reply FROM replies WHERE key = ?"
         for body, status, media, note in self._database.execute(statement, (key,)):
             if body != digest:
@@ -206,7 +206,7 @@ def _build_reuse_problem() -> Problem:
     return Problem(
         422,
         "key_reused",
-        "this Idempotency-Key stands for another request",
+        "this Idempotency-Key was used for another request",
         next="choose a new one for each request",
     )
 

@@ -10,7 +10,7 @@ from fathom.serving.http.tables import JOB_TABLES
 
 JobState = Literal["waiting", "running", "done", "failed"]
 MOST_KEPT = 200
-"""The number of remembered jobs; of older ones only the documents remain."""
+"""The number of jobs whose records are kept."""
 LEASE_S = 15.0
 """The seconds of silence after which a server counts as dead; another one takes its job."""
 _OPEN = "state IN ('waiting', 'running')"
@@ -18,15 +18,16 @@ _OPEN = "state IN ('waiting', 'running')"
 
 @dataclass(slots=True, kw_only=True)
 class Job:
-    """Uploaded files that are to be ingested.
+    """A job that ingests uploaded files.
 
     Attributes:
         names: The name that the client gave each stored file, by its path.
         refused: Files that were not stored: their name as `path`, `outcome` and `reason`.
-        replaced: Paths under which the documents of these files were known before.
-        bytes: The size of all files; `bytes_done` of them need no more work.
+        replaced: Earlier paths of the documents of these files, which are removed at the end.
+        bytes: The size of all files.
+        bytes_done: The size of the files that are done.
         seconds: The time of work on the job.
-        starts: How often a server began the job without giving it back.
+        starts: The number of times that a server began the job without giving it back.
         reason: The error of a failed job; else empty.
         files: The outcome of each stored file.
     """
@@ -46,7 +47,7 @@ class Job:
     files: list[dict[str, str]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the job as JSON; `rate` is in bytes a second, `seconds_left` is an estimate."""
+        """Return the job as JSON; `rate` is in bytes per second, `seconds_left` is an estimate."""
         running = self.state == "running"
         rate = self.bytes_done / self.seconds if self.seconds > 0 else 0.0
         seconds_left = None if rate == 0 else max(0.0, (self.bytes - self.bytes_done) / rate)
@@ -76,13 +77,13 @@ class JobQueue:
 
         Args:
             database: The database with the table `jobs`.
-            server: An id of this server that no other server ever has.
+            server: The unique id of this server.
         """
         self._database = database
         self._server = server
 
     def add(self, job: Job) -> None:
-        """Store a job; from then on it is not lost."""
+        """Store a job, and forget the oldest finished jobs."""
         self._database.execute(
             "INSERT INTO jobs(id, state, data) VALUES (?, ?, ?)",
             (job.id, job.state, _serialize_job(job)),
@@ -120,8 +121,7 @@ class JobQueue:
     def take(self) -> Job | None:
         """Take the oldest unfinished job for this server alone; `None` while another server has it.
 
-        Only one job of a workspace runs at a time, so that of two uploads of a file the later one
-        wins.
+        A workspace runs one job at a time, so that of two uploads of a file the later one wins.
         """
         clock = self._database.clock
         rows = self._select_rows(

@@ -1,7 +1,7 @@
-"""Ingestion in the background: one job for each upload, one after another in a workspace.
+"""Ingestion in the background: one job for each upload; a workspace runs one job at a time.
 
-An accepted job is not lost: its files and a record of it are stored before the reply. A job of a
-server that ends is continued when that server starts again, or by another one.
+An accepted job is not lost: its files and its record are stored before the reply. If a server ends
+during a job, the job is continued by another server, or when that server starts again.
 """
 
 import json
@@ -21,7 +21,7 @@ from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.job_queue import Job, create_job_queue
 from fathom.serving.http.problems import build_problem
 
-if TYPE_CHECKING:  # who asks reads no files
+if TYPE_CHECKING:  # a server that only answers does not load ingestion
     from fathom.ingest.progress import IngestState
     from fathom.ingest.report import IngestProgress, IngestReport
 
@@ -31,7 +31,7 @@ NOTES = ".jobs"
 BEAT_S = 1.0
 """The seconds between two updates of a job's progress, which also renew its lease."""
 MOST_STARTS = 2
-"""The number of starts of a job whose server dies; then the job counts as the cause."""
+"""The number of starts after which a job whose servers died counts as the cause."""
 _MOST_NAMED = 5
 """The number of files that an error names."""
 NICE = 3
@@ -87,7 +87,7 @@ class Jobs:
         """Continue the open jobs of servers that ended, unless another server does.
 
         Args:
-            begins: Whether this server has not begun to work, so that no file here is being read.
+            begins: Whether this server is just starting, so that no local file is being read.
         """
         for note in sorted((self._files.folder / NOTES).glob("*.json")):
             # A broken note must not keep the server from starting.
@@ -101,7 +101,7 @@ class Jobs:
         self._files.remove_leftovers(idle=begins and not self.list_open())
 
     def submit(self, work: Callable[[], T]) -> "Future[T]":
-        """Run other work on the index after the jobs before it: the index has one writer."""
+        """Run other work on the index after the submitted jobs: the index has one writer."""
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(
@@ -119,7 +119,7 @@ class Jobs:
         self._queue.close()
 
     def _wake(self) -> None:
-        """Make the thread take a job after its earlier work."""
+        """Make the thread take a job once its present work is done."""
         with self._lock:
             if self._is_woken or self._ending.is_set():
                 return
@@ -176,7 +176,7 @@ class Jobs:
 
     @contextmanager
     def _report_progress(self, job: Job) -> "Iterator[IngestProgress]":
-        """Save a job's progress while a `with` block runs; yields the callback of the ingestion."""
+        """Save a job's progress while a `with` block runs; yield the callback for the ingestion."""
         start, earlier_seconds = time.monotonic(), job.seconds
         over, taken = threading.Event(), threading.Event()
 
@@ -207,10 +207,10 @@ class Jobs:
 
 
 def _finish_job(job: Job, report: "IngestReport", folder: Path) -> None:
-    """Enter the outcome of each file into the job."""
-    job.files = []  # an earlier start may have entered some
+    """Add the outcome of each file to the job."""
+    job.files = []  # an earlier start may have added some
     for entry in report.files:
-        # A record has the path of its file, `#`, and a name of its own.
+        # The path of a record is that of its file, `#`, and the record's name.
         path, mark, record = entry.path.partition("#")
         file_name = job.names.get(entry.path)
         name = file_name or (job.names.get(path) and f"{job.names[path]}{mark}{record}")
@@ -230,6 +230,6 @@ def _explain_failure(job: Job) -> str:
 
 
 def lower_priority() -> None:
-    """Let questions go before the work of this thread."""
+    """Lower the priority of this thread, so that questions go first."""
     with suppress(OSError, AttributeError):  # Linux alone has priorities of threads
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)

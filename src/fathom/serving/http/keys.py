@@ -1,4 +1,4 @@
-"""Keys of the server: what their holders may do. Only hashes of the keys are stored."""
+"""The keys of a server, with the permissions of their holders; only hashes of keys are stored."""
 
 import re
 from dataclasses import dataclass
@@ -16,20 +16,22 @@ from fathom.serving.http.tables import KEY_TABLES
 
 Scope = Literal["read", "ingest", "curate", "admin"]
 Door = Literal["new", "closed", "open"]
-"""The door of a server: without any key ever, with a present or former key, or reopened."""
+"""The state of a server for callers without a key.
+
+`new` (there never was a key) and `open` (reopened) let them in; `closed` does not."""
 PREFIX = "fth_"
 """The beginning of the text of a key."""
 SCOPES: tuple[Scope, ...] = ("read", "ingest", "curate", "admin")
-"""`read` allows asking and reading, `ingest` adding and removing documents, `curate` feedback that
-counts for everybody in the workspace, `admin` the metrics."""
+"""`read` allows questions and reading, `ingest` adding and removing documents, `curate` feedback
+that counts for everybody in the workspace, `admin` metrics, sources and the audit log."""
 CURATORS: frozenset[Scope] = frozenset({"ingest", "curate", "admin"})
-"""Scopes that may change the answers of others: by feedback, documents, or as administrator."""
+"""The scopes whose feedback counts for everybody: they may change the answers of others anyway."""
 MOST_LIMIT = 10**15
-"""The largest limit of requests or tokens, which every database and sum can hold."""
+"""The largest limit of requests or tokens; sums of such limits fit into a 64-bit column."""
 EVERYTHING = "*"
 """The group of those who may read all documents."""
 GROUP = re.compile(r"[^\s:*,]{1,64}")
-"""The name of a group; `EVERYTHING` is none."""
+"""The pattern of the names of groups; `EVERYTHING` does not match."""
 _GROUP_MARK = "group:"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 KEY_COLUMNS = (
@@ -53,9 +55,11 @@ class Key:
         name: The name of the holder.
         workspace: The workspace of the documents; empty for the default one.
         groups: The groups whose documents the holder may read; `EVERYTHING` for all documents.
-        created: ISO 8601, in UTC; `expires` is the same, or `None` for never.
-        per_minute: The number of requests a minute; `None` is without limit, as for the others.
-        tokens_per_day: Tokens of language models for each day in UTC; `usd_per_day` is their cost.
+        created: The time of creation, as ISO 8601 in UTC.
+        expires: The time of expiry, as ISO 8601 in UTC; `None` for never.
+        per_minute: The number of requests a minute, at most; `None` for no limit.
+        tokens_per_day: The tokens of language models a day (UTC), at most; `None` for no limit.
+        usd_per_day: The cost of language models a day (UTC), at most; `None` for no limit.
     """
 
     id: str
@@ -88,8 +92,8 @@ class Keys:
     def get_door(self) -> Door:
         """Return whether callers without a key are let in.
 
-        The door closes with the first key and stays closed when no key is left, until `open_door`:
-        whoever revokes a leaked key wants nobody in, least of all everybody.
+        The door closes with the first key and stays closed until `open_door`, even when no key is
+        left: revoking a leaked key must not let everybody in.
         """
         if not self.database.is_there():
             return "new"
@@ -101,23 +105,23 @@ class Keys:
         return "closed" if had_keys else "new"  # revoked by a version without doors
 
     def open_door(self) -> None:
-        """Let in callers without a key, although there was one; does nothing if there never was.
+        """Let in callers without a key although there was one; do nothing if there never was one.
 
         Raises:
             UsageError: If there are keys.
         """
         if keys := self.list_keys():
             names = ", ".join(f"{key.id} ({key.name})" for key in keys)
-            raise UsageError(f"keys open: {names} still there; `fathom keys revoke ID` ends a key")
+            raise UsageError(f"keys open: there still are {names}; run `fathom keys revoke ID`")
         if self.get_door() == "closed":
             self._set_door(is_open=True)
 
     def close_door(self) -> None:
-        """Let in no caller without a key, even while there is no key."""
+        """Let in no caller without a key, even if there is no key."""
         self._set_door(is_open=False)
 
     def _select_rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement; none, and no new database, before there is a key."""
+        """Return the rows of a statement; none if there is no database, which is not created."""
         return self.database.execute(statement, values) if self.database.is_there() else []
 
     def _set_door(self, *, is_open: bool) -> None:
@@ -127,15 +131,15 @@ class Keys:
         self.database.execute("UPDATE doors SET is_open = ?", (int(is_open),))
 
     def add(self, key: Key) -> tuple[Key, str]:
-        """Store a key; its `id` and `created` are made here.
+        """Store a key with a new `id` and the present time as `created`.
 
         Returns:
-            The key, and its text, which is stored nowhere.
+            The key, and its text, which is not stored.
 
         Raises:
             UsageError: If the name, the workspace's name, a scope, or a limit is invalid.
         """
-        # An empty name would own what the user of this machine owns.
+        # An empty name would own the traces of the user of this machine.
         if not key.name.strip() or not key.name.isprintable():
             raise UsageError(
                 f"the key's name {key.name!r}: give its holder's name in one line of plain text"
@@ -160,7 +164,7 @@ class Keys:
                 raise UsageError(
                     f"--group {name!r}: at most 64 characters, no space, comma, : or *"
                 )
-        # Groups stand beside the scopes: an older Fathom reads past them.
+        # Groups are stored in the column of the scopes, where an older Fathom ignores them.
         groups = (f"{_GROUP_MARK}{name}" for name in sorted(key.groups))
         scopes = " ".join([*sorted(key.scopes), *groups])
         values = (
@@ -178,7 +182,7 @@ class Keys:
         return tuple(map(_parse_key, self._select_rows(f"{_SELECT} ORDER BY created, id")))
 
     def revoke(self, key_id: str) -> bool:
-        """Revoke a key, and return whether it existed; no copy can restore its id."""
+        """Revoke a key, also in later copies of the index; return whether it existed."""
         if not self.database.is_there() or not key_id.isascii():
             return False
         if self.has_keys():  # keys of a version without doors
@@ -191,19 +195,19 @@ class Keys:
         return bool(self.database.execute("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
 
     def find(self, text: str) -> Key | None:
-        """Return the key of this text, expired or not; `None` if there is none."""
+        """Return the key that this text belongs to, even an expired one; `None` without one."""
         prefix, _, rest = text.partition("_")
         key_id, _, secret = rest.partition("_")
         if prefix != "fth" or not text.isascii():
             return None
         rows = self._select_rows(f"{_SELECT} WHERE id = ?", key_id)
         stored_hash = str(rows[0][1]) if rows else "0" * 64
-        # A constant time, also for an unknown id, so that timing tells nothing about keys.
+        # Unknown ids take the same time as known ones, so that timing reveals nothing about keys.
         is_right = compare_digest(stored_hash, _hash_secret(secret))
         return _parse_key(rows[0]) if rows and is_right else None
 
     def list_workspaces(self) -> tuple[str, ...]:
-        """Return the workspaces that keys name; empty is the default one."""
+        """Return the workspaces that keys name; the default workspace has an empty name."""
         rows = self._select_rows("SELECT DISTINCT workspace FROM keys")
         return tuple(sorted(row[0] for row in rows))
 
@@ -218,10 +222,10 @@ def create_key_store(index: Index) -> Keys:
 
 
 def compute_expiry(days: float | None) -> str | None:
-    """Return the instant so many days from now, in the form that keys have.
+    """Return the instant that is a number of days from now, in the form of `Key.expires`.
 
     Raises:
-        UsageError: If `days` is not a number, or lies beyond the calendar.
+        UsageError: If `days` is not a number, or the instant is beyond the calendar.
     """
     if days is None:
         return None

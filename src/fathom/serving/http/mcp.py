@@ -29,8 +29,8 @@ PATH = "/mcp"
 
 
 @dataclass(frozen=True)
-class KeyDesk:
-    """The answering of a key's calls: in its workspace, in its turn, on its account."""
+class KeyCallRunner:
+    """The runner of a key's calls, in the key's workspace and within its budget."""
 
     asking: QuestionRunner
     caller: Caller
@@ -53,7 +53,7 @@ class KeyDesk:
         """Answer a question as `Engine.ask` does.
 
         Raises:
-            RunError: Also if the server is overloaded, or the key's budget is spent.
+            RunError: As `Engine.ask`, and if the server is overloaded or the key's budget is spent.
         """
         submitted = SubmittedQuestion(
             question=question, strategy=strategy, paper=paper, filters=filters, budget=budget
@@ -62,7 +62,7 @@ class KeyDesk:
             return await self.asking.answer(self.caller, self.space, submitted)
 
     async def run_in_turn(self, work: Callable[[], T]) -> T:
-        """Run work that costs as much as a question, in a thread, when its turn has come.
+        """Run work that costs as much as a question in a thread, once its turn has come.
 
         Raises:
             RunError: If the server is overloaded.
@@ -73,7 +73,7 @@ class KeyDesk:
 
 @contextmanager
 def _explain_problem() -> Iterator[None]:
-    """Raise a problem of the block as an error whose one line names the next step."""
+    """Convert a problem that the block raises to an error whose line names the next step."""
     try:
         yield
     except Problem as problem:
@@ -81,7 +81,7 @@ def _explain_problem() -> Iterator[None]:
 
 
 class McpTools:
-    """The tools as an ASGI application that is loaded at the first request."""
+    """The MCP tools as an ASGI application, which is loaded at the first request."""
 
     def __init__(self) -> None:
         self._is_wanted: asyncio.Event | None = None
@@ -89,7 +89,7 @@ class McpTools:
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:
-        """Serve for the length of a `with` block, which is that of the application."""
+        """Serve the tools for the length of a `with` block, as long as the web application runs."""
         self._is_wanted, self._app = asyncio.Event(), asyncio.get_running_loop().create_future()
         end = asyncio.Event()
         task = asyncio.create_task(self._run_app(self._is_wanted, self._app, end))
@@ -111,7 +111,7 @@ class McpTools:
         except Exception as error:  # noqa: BLE001 - every request reports it
             served.set_exception(error)
             return
-        # The SDK's tasks live as long as this one: they belong to no request.
+        # The SDK's tasks belong to no request, so they run as long as this task.
         async with app.router.lifespan_context(app):
             served.set_result(app)
             await end.wait()
@@ -123,34 +123,39 @@ class McpTools:
             Problem: If the caller is unknown, or may not read.
         """
         request = Request(scope, receive)
-        holder = await require_read(await identify_caller(request))
+        caller = await require_read(await identify_caller(request))
         spaces: Workspaces = request.app.state.workspaces
-        desk = KeyDesk(request.app.state.asking, holder, spaces.get_workspace(holder))
+        runner = KeyCallRunner(request.app.state.asking, caller, spaces.get_workspace(caller))
         try:
             buffered = _BufferedReceive(await request.body())
         except ClientDisconnect:
             return  # the client has left
         reply = StartedReply(send)
         try:
-            await run_while_connected(request, self._send_reply(desk, scope, buffered, reply.send))
+            await run_while_connected(
+                request, self._send_reply(runner, scope, buffered, reply.send)
+            )
         except Problem:
             if not reply.has_begun:
                 raise
-            await send({"type": "http.response.body"})  # a stream has no status for its end
+            # The stream ends without a problem, because its status was sent already.
+            await send({"type": "http.response.body"})
 
-    async def _send_reply(self, desk: KeyDesk, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _send_reply(
+        self, runner: KeyCallRunner, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         assert self._is_wanted is not None
         assert self._app is not None
         self._is_wanted.set()
         app = await asyncio.shield(self._app)
 
-        from fathom.serving.mcp import assign_desk
+        from fathom.serving.mcp import assign_runner
 
-        await app(assign_desk(scope, desk), receive, send)
+        await app(assign_runner(scope, runner), receive, send)
 
 
 class _BufferedReceive:
-    """The ASGI receive function of a request that was read, and whose client stays."""
+    """The ASGI receive function of a request whose body was read, and whose client stays."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
@@ -166,11 +171,11 @@ class _BufferedReceive:
 def _create_app() -> Starlette:
     from fathom.serving.mcp import make_http_app, make_mcp_server
 
-    return make_http_app(make_mcp_server(), hosts=None)  # the server's guard has checked the host
+    return make_http_app(make_mcp_server(), hosts=None)  # the guard has checked the host
 
 
 def install_tools(app: FastAPI) -> None:
-    """Serve the tools at `PATH`, while `app.state.tools` is running."""
+    """Add the tools at `PATH` to an app; they serve while `app.state.tools` is running."""
     app.state.tools = McpTools()
     if find_spec("mcp") is not None:
         app.router.routes.append(Route(PATH, app.state.tools))

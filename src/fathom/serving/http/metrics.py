@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests, answers, their times and their cost."""
+"""Metrics for Prometheus: the numbers, times and costs of requests and answers."""
 
 import time
 from functools import partial
@@ -15,7 +15,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The metrics of one server; no label names a workspace, a key or a question."""
+    """The metrics of one server; no label contains a workspace, a key or a question."""
 
     def __init__(self, admission: Admission) -> None:
         self._registry = registry = CollectorRegistry()
@@ -40,7 +40,7 @@ class Metrics:
             Gauge(name, description, registry=registry).set_function(value)
 
     def count_answer(self, answer: Answer, waited: float) -> None:
-        """Count an answer."""
+        """Count an answer that waited so many seconds for its turn."""
         stop = answer.stop_reason if answer.status == "abstained" else answer.status
         stop = "tentative" if answer.tentative else stop
         self._answers.labels(answer.strategy, answer.status, stop).inc()
@@ -51,7 +51,7 @@ class Metrics:
         self._cost.inc(answer.usage.cost_usd or 0.0)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request by the pattern of its route."""
+        """Count a request; `route` is the pattern, `seconds` the time until the reply began."""
         self._requests.labels(method, route, str(status)).inc()
         self._taken.observe(seconds)
 
@@ -91,6 +91,6 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 def get_route_pattern(scope: Scope) -> str:
-    """Return the pattern of the matched route; paths themselves would make endless labels."""
+    """Return the pattern of the matched route, because paths would make too many labels."""
     route: Any = scope.get("route")
     return str(getattr(route, "path", "other"))

@@ -1,11 +1,11 @@
-"""Migration of what a server stores beside an index, where the index is copied.
+"""The copying of the tables that a server stores beside an index, for copies of the index.
 
 Keys with today's expenses, conversations, finished jobs and vector stores are copied. Uploaded
-files stay, because their documents are known by the folder where the files lay. Open jobs stay with
-the server that works on them, and short-lived data stays too: replies to repeated requests, rates.
-The audit log stays, because it tells of the server that wrote it.
-A repeated copy adds what is new at the source. What was done at the target meanwhile stays: an
-added turn, a revoked or restricted key, a removed conversation.
+files are not, because the paths of their documents name the folder of the source. Nor are open
+jobs, which belong to a running server, short-lived data (replies to repeated requests, rates), and
+the audit log, which is about one server.
+A repeated copy adds what is new at the source. It does not undo changes at the target, such as an
+added turn, a revoked or restricted key, or a removed conversation.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ _COUNTED_CONVERSATION = f"{_CONVERSATION}, {_TURNS}"
 
 
 def copy_server_tables(source: Index, target: Index, directory: Path) -> list[str]:
-    """Copy what servers store beside one index to another; repeat it to add what is new.
+    """Copy the tables of servers beside one index to another index; a repeated copy adds new rows.
 
     Args:
         source: The index to copy from.
@@ -43,7 +43,7 @@ def copy_server_tables(source: Index, target: Index, directory: Path) -> list[st
         directory: The source's directory, or that of its companion data on this machine.
 
     Returns:
-        What was copied, and what stays at either place, in words.
+        Messages that say what was copied and what was not.
     """
     messages: list[str] = []
     try:
@@ -56,7 +56,7 @@ def copy_server_tables(source: Index, target: Index, directory: Path) -> list[st
             messages += copy(*(_open_tables(index, tables) for index in (source, target)))
         messages += _report_uploads(source, directory / UPLOADS)
     except FathomError as error:
-        messages.append(f"the rest of what `fathom serve` keeps was not copied: {error}")
+        messages.append(f"the remaining data of `fathom serve` was not copied: {error}")
     return messages
 
 
@@ -70,7 +70,7 @@ def _copy_keys(source: Database, target: Database) -> Iterator[str]:
         _index_rows(target, "keys", KEY_COLUMNS),
     )
     removed = _load_removed_ids(target)
-    # First: a key that works at the copy must not spend its budget twice.
+    # Before the keys: a key that works at the copy must not spend its budget twice.
     _copy_accounts(source, target)
     valid = [row for row in keys if row[0] not in removed]
     is_closed = _close_door(source, target, has_keys=bool(valid))
@@ -84,16 +84,16 @@ def _copy_keys(source: Database, target: Database) -> Iterator[str]:
     if is_closed and not valid:
         yield "no key is left, so nobody can ask at the copy either; run `fathom keys list` there"
     if workspaces := sorted({row[3] for row in keys} - {""}):
-        yield f"keys are for the workspaces {', '.join(workspaces)} too: copy each of them likewise"
+        yield f"keys are for the workspaces {', '.join(workspaces)} too: copy each of them as well"
     source_ids = {row[:1] for row in keys}
-    others = {  # a key of the copy alone may have been revoked here
-        "keys that open the copy alone, until `fathom keys revoke ID` there ends them": [
-            there for name, there in existing.items() if name not in source_ids
+    others = {  # a key that only the copy has may have been revoked here
+        "keys that only the copy has; `fathom keys revoke ID` revokes them there": [
+            target_row for name, target_row in existing.items() if name not in source_ids
         ],
-        "keys that were revoked at the copy, and stay so": [
+        "keys that were revoked at the copy, and stay revoked": [
             row for row in keys if row[0] in removed
         ],
-        "keys that may do less at the copy, and go on so": [
+        "keys that may do less at the copy, and stay so limited": [
             row for row in valid if _intersect_keys(existing.get(row[:1], row), row) != row
         ],
     }
@@ -133,7 +133,7 @@ def _restrict_key(target: Database, target_row: Row, row: Row) -> None:
 
 
 def _copy_accounts(source: Database, target: Database) -> None:
-    """Copy the accounts; the larger sum of a day stays, so that nothing is spent twice."""
+    """Copy the accounts; keep the larger sum of a day, so that nothing is spent twice."""
     existing = _index_rows(target, "accounts", _ACCOUNTS, key_columns=2)
     for row in _select_rows(source, "accounts", _ACCOUNTS):
         if row[:2] not in existing:
@@ -165,7 +165,7 @@ def _copy_conversations(source: Database, target: Database) -> Iterator[str]:
     if continued:
         yield f"{len(continued)} conversations were continued at the copy, and stay unchanged there"
     if removed:
-        yield f"{len(removed)} conversations were removed at the copy, and stay so"
+        yield f"{len(removed)} conversations were removed at the copy, and stay removed"
 
 
 def _copy_conversation(source: Database, target: Database, row: Row, *, is_new: bool) -> None:
@@ -175,7 +175,7 @@ def _copy_conversation(source: Database, target: Database, row: Row, *, is_new: 
         _select_rows(database, "holders", _HOLDER, "WHERE id = ?", name)
         for database in (source, target)
     )
-    if copied and not holders:  # somebody else asked in it, whose turns come now
+    if copied and not holders:  # somebody else asked in it, and those turns are copied now
         target.execute("DELETE FROM holders WHERE id = ?", (name,))
     for holder in holders if is_new else ():
         _insert_row(target, "holders", _HOLDER, holder)
@@ -247,12 +247,12 @@ def _select_rows(
 def _index_rows(
     database: Database, table: str, columns: str, key_columns: int = 1
 ) -> dict[Row, Row]:
-    """Index the rows by their first columns, which name them."""
+    """Return the rows of a table by their first columns, which identify them."""
     return {row[:key_columns]: row for row in _select_rows(database, table, columns)}
 
 
 def _load_removed_ids(database: Database) -> frozenset[str]:
-    """Return the ids of what was revoked or removed."""
+    """Return the ids of revoked keys and of removed conversations or objects."""
     return frozenset(name for (name,) in _select_rows(database, "gone", "id"))
 
 

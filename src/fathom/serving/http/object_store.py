@@ -1,4 +1,4 @@
-"""The objects of OpenAI's interface: files, vector stores and what belongs to them."""
+"""The store of objects of OpenAI's interface (files, vector stores) and of sign-on (sessions)."""
 
 import json
 import time
@@ -13,15 +13,15 @@ from fathom.serving.http.tables import OBJECT_TABLES
 ObjectData = dict[str, Any]
 """The fields of an object as JSON."""
 MOST_RESPONSES = 10_000
-"""The number of responses of which the file search is remembered."""
+"""The number of responses whose file searches are stored."""
 
 
 class Objects:
     """The objects of one workspace; safe from threads and processes.
 
-    An object has a kind: `file`, `vector_store`, `member` (a file in the vector store that is its
-    parent), `batch` (likewise) or `response`; of
-    sign-on a `session`, or a `sign_on` that is used.
+    The kinds of objects are `file`, `vector_store`, `member` (a file in a vector store), `batch`
+    (files attached together), `response`, `session`, and `sign_on` (a used state of a sign-on). The
+    parent of a member or a batch is its vector store.
     """
 
     def __init__(self, database: Database) -> None:
@@ -29,7 +29,7 @@ class Objects:
         self._database = database
 
     def put(self, kind: str, object_id: str, data: ObjectData, parent: str = "") -> None:
-        """Store an object, in place of an earlier one."""
+        """Store an object; replace one of the same kind, id and parent."""
         values = (json.dumps(data), kind, parent, object_id)
         self._database.execute("DELETE FROM gone WHERE id = ?", (f"{parent}{object_id}",))
         if not self._database.execute(
@@ -45,12 +45,15 @@ class Objects:
     def change(
         self, kind: str, object_id: str, alter: Callable[[ObjectData], ObjectData], parent: str = ""
     ) -> ObjectData | None:
-        """Change an object, after all earlier changes of it; return it, or `None` if it is gone.
+        """Change an object, and return it, or `None` if there is none.
+
+        Concurrent changes are applied one after another.
 
         Args:
             kind: The kind of the object.
             object_id: The id of the object.
-            alter: Returns the new fields from the stored ones; it may be called again.
+            alter: Returns the new fields from the stored ones; it is called again after each change
+                by somebody else.
             parent: The parent of the object.
         """
         while (data := self.get(kind, object_id, parent)) is not None:
@@ -64,7 +67,7 @@ class Objects:
         return None
 
     def put_response(self, response_id: str, data: ObjectData) -> None:
-        """Store the file search of a response, and drop the oldest ones."""
+        """Store the file search of a response, and forget the oldest ones."""
         self.put("response", response_id, data)
         self._database.execute(
             "DELETE FROM objects WHERE kind = 'response' AND no <= "
@@ -83,13 +86,14 @@ class Objects:
         return json.loads(rows[0][0]) if rows else None
 
     def put_once(self, kind: str, object_id: str, data: ObjectData, now: float) -> bool:
-        """Store an object that is there for a time; return whether it was not there.
+        """Store an object that expires, unless it is stored; return whether it is new.
 
         Args:
             kind: The kind of the object.
-            object_id: Its id, which begins with the second of its end in twelve digits.
-            data: Its fields.
-            now: The present second; what has ended is removed.
+            object_id: The id of the object; its first twelve digits are the second at which it
+                expires.
+            data: The fields of the object.
+            now: The present second; expired objects of this kind are removed.
         """
         self._database.execute(
             "DELETE FROM objects WHERE kind = ? AND parent = '' AND id < ?",
@@ -104,7 +108,7 @@ class Objects:
         )
 
     def drop(self, kind: str, object_id: str) -> None:
-        """Remove an object that no copy brings back."""
+        """Remove an object of a kind that is not copied with the index."""
         self._database.execute(
             "DELETE FROM objects WHERE kind = ? AND parent = '' AND id = ?", (kind, object_id)
         )
@@ -119,10 +123,9 @@ class Objects:
         return {object_id: json.loads(data) for object_id, data in rows}
 
     def remove(self, object_id: str, parent: str = "") -> None:
-        """Remove an object for good.
+        """Remove an object, also from later copies of the index.
 
-        Without a parent, remove all that belongs to it too: its members, its memberships, and what
-        is remembered of it for responses.
+        Without a parent, also remove its members and memberships, and the responses that name it.
         """
         self._database.execute(
             "INSERT INTO gone(id) VALUES (?) ON CONFLICT DO NOTHING", (f"{parent}{object_id}",)

@@ -1,7 +1,7 @@
 """The issuer of OpenID Connect: its addresses, its keys, and the tokens that it signs.
 
-The issuer's own origin says where its other addresses are, by https alone (http from this machine
-to this machine). Everything is fetched without redirects, bounded in bytes and seconds.
+The issuer's document at its own address names its other addresses. All of them need https, except
+on this machine. Each reply is fetched without redirects, with bounds on its bytes and seconds.
 Source: OpenID Connect Core 1.0 and Discovery 1.0, RFC 7636 (PKCE), RFC 9207 (issuer in the reply).
 """
 
@@ -42,15 +42,15 @@ from fathom.serving.sockets import LOOPBACK
 ID_VARIABLE, SECRET_VARIABLE = "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"
 LEAST_SECRET_CHARS = 16
 MOST_BYTES = 512 << 10
-"""The size of a reply of the issuer, at most."""
+"""The size of a reply of the issuer in bytes, at most."""
 SECONDS = 10.0
-"""The time for one reply of the issuer."""
+"""The seconds for one reply of the issuer."""
 LIFE_S = 3600.0
-"""The time after which addresses and keys are fetched again."""
+"""The seconds after which addresses and keys are fetched again."""
 LEAST_PAUSE_S = 30.0
-"""The pause before keys are fetched again because a token names an unknown one."""
+"""The seconds before keys are fetched again because a token names an unknown one."""
 LEEWAY_S = 60
-"""The difference of clocks that a token may have."""
+"""The seconds by which the clocks of issuer and server may differ."""
 LEAST_RSA_BITS = 2048
 _ALGORITHMS: Mapping[str, frozenset[str]] = {
     "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
@@ -59,14 +59,14 @@ _ALGORITHMS: Mapping[str, frozenset[str]] = {
     "P-521": frozenset({"ES512"}),
     "Ed25519": frozenset({"EdDSA", "Ed25519"}),
 }
-"""The algorithms of each kind of public key. `none` and those with a shared secret are none."""
+"""The accepted algorithms of each kind of public key; none of them uses a shared secret."""
 _PUBLIC_KINDS = frozenset({"RSA", "EC", "OKP"})
 _METHODS = ("client_secret_basic", "client_secret_post")
 LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 OFFLINE_SCOPE = "offline_access"
-"""The scope by which many issuers give a refresh token."""
+"""The scope for which many issuers give a refresh token."""
 _PASSING_ERRORS = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
-"""The errors of an issuer that withdraw nothing."""
+"""The temporary errors of an issuer, which do not refuse a grant."""
 _REFUSALS = frozenset({401, 403})
 
 
@@ -75,22 +75,22 @@ class IssuerFailure(RunError):
 
 
 class TokenRefusal(RunError):
-    """A code or a token that proves nothing."""
+    """A code or a token that is invalid or refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuerAddresses:
-    """The addresses at which an issuer answers, and what it takes there.
+    """The addresses of an issuer, and what it supports.
 
     Attributes:
         authorization: The address at which users sign on.
-        token: The address of codes and refresh tokens.
+        token: The address that exchanges codes and refresh tokens.
         keys: The address of the public keys.
         user_info: The address of the claims of a user; empty without one.
-        revocation: The address at which tokens are withdrawn; empty without one.
-        method: The way in which the issuer wants to be told the secret.
+        revocation: The address that revokes tokens; empty without one.
+        method: The method by which the client sends its secret.
         scopes: The scopes that the issuer names.
-        grants: The kinds of grants that the issuer names.
+        grants: The types of grants that the issuer names.
     """
 
     authorization: str
@@ -104,7 +104,7 @@ class IssuerAddresses:
 
     @property
     def may_renew(self) -> bool:
-        """The question whether the issuer names any way to tell again who a user is."""
+        """True if the issuer names a way to ask again for the claims of a user."""
         return bool(
             self.user_info or OFFLINE_SCOPE in self.scopes or "refresh_token" in self.grants
         )
@@ -112,12 +112,12 @@ class IssuerAddresses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingSignOn:
-    """The beginning of a sign-on, which its end must fit.
+    """A sign-on that has begun, with the values that its end must match.
 
     Attributes:
-        state: Binds the issuer's reply to the browser that asked.
+        state: Binds the issuer's reply to the browser that began the sign-on.
         nonce: Binds the token to this sign-on.
-        verifier: Proves to the issuer who asked for the code.
+        verifier: Proves to the issuer that this server requested the code.
         redirect_uri: The address to which the issuer sends the user back.
     """
 
@@ -129,15 +129,15 @@ class PendingSignOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenGrant:
-    """The tokens by which an issuer tells again who a user is.
+    """The tokens with which the claims of a user can be requested again.
 
     Attributes:
-        subject: The user, in the claim `sub`.
-        session: The user's session at the issuer, in the claim `sid`; empty if it names none.
+        subject: The claim `sub`, which names the user.
+        session: The claim `sid`, which names the user's session at the issuer; empty without it.
         nonce: The nonce of the sign-on.
-        access: The token for the claims of the user.
-        refresh: The token for further tokens; empty if the issuer gave none.
-        is_from_user_info: Whether the claims come from the UserInfo endpoint, not in an ID token.
+        access: The access token.
+        refresh: The refresh token; empty if the issuer gave none.
+        is_from_user_info: Whether claims come from the UserInfo endpoint, not from ID tokens.
     """
 
     subject: str
@@ -150,22 +150,22 @@ class TokenGrant:
 
 @dataclass(frozen=True, slots=True)
 class SignedOut:
-    """The user, or the session at the issuer, that the issuer signs out.
+    """The user, or the session at the issuer, that a logout token names.
 
     Attributes:
-        subject: The user; empty if only the session is named.
-        session: The session; empty for all of the user.
+        subject: The user; empty if the token names only a session.
+        session: The session; empty for all sessions of the user.
     """
 
     subject: str
     session: str
 
     def matches(self, subject: str, session: str) -> bool:
-        """Return whether a session here ends.
+        """Return whether a session of this server must end.
 
         Args:
             subject: The user of the session.
-            session: The session at the issuer that began it; empty if the issuer named none.
+            session: The session at the issuer that belongs to it; empty if the issuer named none.
         """
         if self.session and session:
             return self.session == session
@@ -173,7 +173,7 @@ class SignedOut:
 
 
 class Issuer:
-    """An issuer of OpenID Connect, as the server of one client sees it."""
+    """An issuer of OpenID Connect, as seen by one of its clients."""
 
     def __init__(
         self,
@@ -188,10 +188,10 @@ class Issuer:
 
         Args:
             url: The issuer's address, exactly as its tokens name it.
-            client_id: The name under which the issuer knows this server.
-            secret: The secret of that client.
-            seconds: The time for one reply, however its bytes are spread over it.
-            clock: The seconds since any instant.
+            client_id: The id of this server as a client of the issuer.
+            secret: The secret of the client.
+            seconds: The seconds for one whole reply.
+            clock: Returns seconds since any instant.
 
         Raises:
             UsageError: If the address is neither https nor http on this machine, or the file of
@@ -206,14 +206,14 @@ class Issuer:
         self._turns = asyncio.Semaphore(8)
 
     def derive_key(self, purpose: bytes) -> bytes:
-        """Return a key for a purpose, the same at every server of this client."""
+        """Derive a key for a purpose from the client's secret; all servers get the same key."""
         return hmac.digest(self._secret.encode(), purpose, "sha256")
 
     async def fetch_addresses(self) -> IssuerAddresses:
-        """Return the issuer's addresses; those of the last hour count.
+        """Return the issuer's addresses; fetch them if they are older than `LIFE_S`.
 
         Raises:
-            IssuerFailure: If the issuer does not tell them, or tells those of another one.
+            IssuerFailure: If they cannot be fetched, or belong to another issuer.
         """
         now = self._clock()
         if self._addresses is not None and now - self._addresses[0] < LIFE_S:
@@ -245,7 +245,7 @@ class Issuer:
         method = next((method for method in _METHODS if method in methods), None)
         if method is None:
             raise IssuerFailure(
-                f"{self.url} takes no client secret at its token_endpoint; allow {_METHODS[0]}"
+                f"{self.url} accepts no client secret at its token_endpoint; allow {_METHODS[0]}"
             )
         return IssuerAddresses(
             authorization=urls["authorization_endpoint"],
@@ -259,7 +259,7 @@ class Issuer:
         )
 
     def _is_allowed(self, url: str) -> bool:
-        """Return whether an address of the issuer is safe: by https, or all on this machine."""
+        """Return whether an address uses https, or it and the issuer are on this machine."""
         try:
             parts = urlsplit(url)
             scheme, host, _ = _get_origin(parts)
@@ -272,11 +272,11 @@ class Issuer:
         """Return the address at which a user signs on.
 
         Args:
-            pending: The beginning of the sign-on.
-            scope: The scopes to ask for, such as `openid profile`.
+            pending: The sign-on that begins.
+            scope: The scopes to request, such as `openid profile`.
 
         Raises:
-            IssuerFailure: If the issuer does not tell its addresses.
+            IssuerFailure: If the issuer's addresses cannot be fetched.
         """
         addresses = await self.fetch_addresses()
         async with self._open_client(addresses.authorization, addresses.method) as client:
@@ -293,11 +293,11 @@ class Issuer:
     async def exchange_code(
         self, code: str, pending: PendingSignOn
     ) -> tuple[dict[str, Any], TokenGrant]:
-        """Return the claims that the issuer tells for a code, and the tokens to ask for them again.
+        """Exchange a code for the user's claims, and the tokens to request them again.
 
         Raises:
             IssuerFailure: If the issuer cannot be reached.
-            TokenRefusal: If the issuer refuses the code, or its token does not hold.
+            TokenRefusal: If the issuer refuses the code, or its token is invalid.
         """
         async with self._turns:
             tokens = await self._fetch_tokens(
@@ -320,13 +320,16 @@ class Issuer:
         return claims, grant
 
     async def refresh_grant(self, grant: TokenGrant) -> tuple[TokenGrant, str]:
-        """Return new tokens in place of those of a grant, and the ID token with them.
+        """Replace the tokens of a grant by new ones.
 
-        The old refresh token may count no more from then on. Without an ID token the text is empty.
+        The old refresh token may be void from then on.
+
+        Returns:
+            The grant with new tokens, and the ID token; empty if the issuer sent none.
 
         Raises:
             IssuerFailure: If the issuer cannot be reached.
-            TokenRefusal: If the issuer has withdrawn the tokens.
+            TokenRefusal: If the issuer has revoked the tokens.
         """
         async with self._turns:
             tokens = await self._fetch_tokens("refresh_token", refresh_token=grant.refresh)
@@ -338,22 +341,23 @@ class Issuer:
         return renewed, str(tokens.get("id_token") or "")
 
     async def read_later_token(self, token: str, grant: TokenGrant) -> dict[str, Any]:
-        """Return what a later ID token tells of the user of a grant.
+        """Return the claims of a later ID token about the user of a grant.
 
         Raises:
             IssuerFailure: If the issuer's keys cannot be fetched.
-            TokenRefusal: If anything about the token does not hold.
+            TokenRefusal: If the token is invalid, or about another user.
         """
         claims = await self.verify_token(token, grant.nonce, is_first=False)
         self._check_subject(claims, grant)
         return claims
 
     async def fetch_user_info(self, grant: TokenGrant) -> dict[str, Any]:
-        """Return what the issuer tells of the user at its UserInfo endpoint.
+        """Fetch the claims of a user from the issuer's UserInfo endpoint.
 
         Raises:
             IssuerFailure: If the issuer cannot be reached.
-            TokenRefusal: If it has no such endpoint, or has withdrawn the token.
+            TokenRefusal: If the issuer has no such endpoint, has revoked the token, or sends the
+                claims of another user.
         """
         addresses = await self.fetch_addresses()
         if not addresses.user_info or not grant.access:
@@ -366,7 +370,7 @@ class Issuer:
         return claims
 
     async def revoke_grant(self, grant: TokenGrant) -> None:
-        """Withdraw the tokens of a user who signs out, where the issuer can.
+        """Revoke the tokens of a user who signs out, if the issuer supports it.
 
         Source: RFC 7009.
 
@@ -389,7 +393,7 @@ class Issuer:
 
     def _check_subject(self, claims: Mapping[str, Any], grant: TokenGrant) -> None:
         if claims.get("sub") != grant.subject:
-            raise TokenRefusal(f"{self.url} tells of another user than before; sign on again")
+            raise TokenRefusal(f"{self.url} names another user than before; sign on again")
 
     async def _fetch_tokens(self, grant_type: str, **fields: str) -> Mapping[str, Any]:
         addresses = await self.fetch_addresses()
@@ -412,7 +416,7 @@ class Issuer:
         return tokens
 
     def _build_refusal(self, reason: str, fields: Mapping[str, str]) -> RunError:
-        """Build the error of a refused grant, whose reason the issuer may have made of a token."""
+        """Build the error of a refused grant, without the secrets that its reason may contain."""
         if reason in _PASSING_ERRORS:
             return self._build_failure(ValueError(reason))
         clean = " ".join(hide_secrets(reason, fields.values()).split())[:100]
@@ -421,16 +425,16 @@ class Issuer:
     async def verify_token(
         self, token: str, nonce: str, *, is_first: bool = True
     ) -> dict[str, Any]:
-        """Return the claims of an ID token that this issuer signed for this client and sign-on.
+        """Verify that the issuer signed an ID token for this client and sign-on; return its claims.
 
         Args:
             token: The token.
             nonce: The nonce of the sign-on.
-            is_first: Whether the token must name the nonce; a later one may leave it out.
+            is_first: Whether the token must contain the nonce; a later token may omit it.
 
         Raises:
             IssuerFailure: If the issuer's keys cannot be fetched.
-            TokenRefusal: If anything about the token does not hold.
+            TokenRefusal: If the token is invalid.
         """
         try:
             signed = await self._decode_token(token)
@@ -450,13 +454,13 @@ class Issuer:
         return dict(claims)
 
     async def verify_logout_token(self, token: str) -> SignedOut:
-        """Return the user or the session that a token of this issuer signs out.
+        """Verify a logout token of this issuer; return the user or the session that it names.
 
         Source: OpenID Connect Back-Channel Logout 1.0, section 2.6.
 
         Raises:
             IssuerFailure: If the issuer's keys cannot be fetched.
-            TokenRefusal: If anything about the token does not hold.
+            TokenRefusal: If the token is invalid.
         """
         try:
             claims = (await self._decode_token(token)).claims
@@ -470,13 +474,13 @@ class Issuer:
         except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise self._build_token_refusal(error) from None
         signed_out = SignedOut(*(str(claims.get(name) or "") for name in ("sub", "sid")))
-        # An ID token has a nonce: it must not count as a token that signs out.
+        # An ID token, which has a nonce, must not count as a logout token.
         if not is_event or "nonce" in claims or signed_out == SignedOut("", ""):
-            raise self._build_token_refusal(ValueError("it signs nobody out"))
+            raise self._build_token_refusal(ValueError("it is no logout token"))
         return signed_out
 
     async def _decode_token(self, token: str) -> jwt.Token:
-        """Return a token that this issuer signed; its claims are not checked yet."""
+        """Decode a token, and verify that this issuer signed it; do not check its claims."""
         header = jws.extract_compact(token.encode()).headers()
         key = await self._find_key(header.get("kid"))
         registry = jws.JWSRegistry(
@@ -486,10 +490,10 @@ class Issuer:
 
     def _build_token_refusal(self, error: Exception) -> TokenRefusal:
         reason = " ".join(str(error).split())[:200]
-        return TokenRefusal(f"the token of {self.url} does not hold: {reason}; sign on again")
+        return TokenRefusal(f"the token of {self.url} is invalid: {reason}; sign on again")
 
     async def _find_key(self, key_id: object) -> Key:
-        """Return the key that a token names; without a name, the only key of the issuer."""
+        """Return the key that a token names; if it names none, the only key of the issuer."""
         keys = await self._fetch_keys(LIFE_S)
         if not _select_keys(keys, key_id):
             # The issuer may have begun to sign with a new key.
@@ -497,8 +501,7 @@ class Issuer:
         selected = _select_keys(keys, key_id)
         if len(selected) != 1:
             raise TokenRefusal(
-                f"the token of {self.url} names no key that it has: {str(key_id)[:80]!r}; sign on "
-                "again"
+                f"the token of {self.url} names an unknown key: {str(key_id)[:80]!r}; sign on again"
             )
         return selected[0]
 
@@ -522,7 +525,7 @@ class Issuer:
             async with asyncio.timeout(self._seconds), self._open_client(url) as client:
                 reply = await client.request("GET", url, withhold_token=True, headers=headers)
                 if headers and reply.status_code in _REFUSALS:
-                    raise TokenRefusal(f"{self.url} has withdrawn the sign-on; sign on again")
+                    raise TokenRefusal(f"{self.url} has revoked the sign-on; sign on again")
                 if reply.status_code != 200:
                     raise IssuerFailure(
                         f"{url} answers with status {reply.status_code}; check --oidc"
@@ -557,14 +560,14 @@ class Issuer:
 
 
 class IssuerTransport(AsyncBaseTransport):
-    """A transport to one origin that bounds what a reply may bring."""
+    """A transport to one origin, with a bound on the size of replies."""
 
     def __init__(self, origin: tuple[str, str, int], tls: ssl.SSLContext) -> None:
         """Create the transport; nothing is opened yet.
 
         Args:
-            origin: The scheme, the host and the port to which requests may go.
-            tls: The authorities whose certificates count.
+            origin: The scheme, host and port to which requests may go.
+            tls: The trusted certificate authorities.
         """
         self._origin = origin
         self._transport = AsyncHTTPTransport(verify=tls)
@@ -572,7 +575,7 @@ class IssuerTransport(AsyncBaseTransport):
     @override
     async def handle_async_request(self, request: Request) -> Response:
         if not _has_origin(str(request.url), self._origin):
-            raise TransportError("the address is at another host")
+            raise TransportError("the address has another origin")
         # A compressed reply could grow beyond the bound.
         request.headers["Accept-Encoding"] = "identity"
         reply = await self._transport.handle_async_request(request)
@@ -607,7 +610,7 @@ def build_issuer(url: str) -> Issuer:
         url: The issuer's address.
 
     Raises:
-        UsageError: If the environment names no client, or the address may not be used.
+        UsageError: If the environment names no client or a weak secret, or the address is invalid.
     """
     client_id = os.environ.get(ID_VARIABLE, "").strip()
     secret = os.environ.get(SECRET_VARIABLE, "").strip()
@@ -617,7 +620,7 @@ def build_issuer(url: str) -> Issuer:
             f"--oidc {url}: the client is not named; set {ID_VARIABLE} and {SECRET_VARIABLE} in "
             "the environment"
         )
-    # The cookies are signed with a key made from it, and a plain word stays in messages.
+    # Cookies are signed with a key made from the secret. Plain words are not redacted in messages.
     if len(secret) < LEAST_SECRET_CHARS or secret not in SECRETS.values:
         raise UsageError(
             f"{SECRET_VARIABLE} has fewer than {LEAST_SECRET_CHARS} characters, or is a plain "
@@ -627,7 +630,7 @@ def build_issuer(url: str) -> Issuer:
 
 
 def list_algorithms(key: Key) -> frozenset[str]:
-    """Return the algorithms with which a key may sign: the one that it names, or those of its kind.
+    """Return the accepted algorithms of a key: the one that it names, or those of its kind.
 
     Args:
         key: A public key of the issuer.
@@ -638,7 +641,7 @@ def list_algorithms(key: Key) -> frozenset[str]:
 
 
 def _parse_keys(entries: list[Any]) -> list[Key]:
-    """Return the public keys for signatures; others are left out, above all shared secrets."""
+    """Return the public keys for signatures; leave out all other keys, such as shared secrets."""
     keys = []
     for entry in entries:
         if not isinstance(entry, dict) or entry.get("kty") not in _PUBLIC_KINDS:
@@ -646,7 +649,7 @@ def _parse_keys(entries: list[Any]) -> list[Key]:
         try:
             key = JWKRegistry.import_key(entry)
         except (JoseError, ValueError, TypeError, KeyError, AttributeError):
-            continue  # such as a curve that is not known here
+            continue  # such as an unknown curve
         if entry.get("use", "sig") == "sig" and _is_strong(key) and list_algorithms(key):
             keys.append(key)
     return keys
@@ -667,19 +670,23 @@ def _select_keys(keys: tuple[Key, ...], key_id: object) -> list[Key]:
 
 
 def _load_authorities() -> ssl.SSLContext:
-    """Load the authorities that this machine trusts, or those that the environment names."""
-    # Once, as it takes longer than a request.
+    """Load the certificate authorities that this machine trusts, or that the environment names."""
+    # An issuer loads them once, because it takes longer than a request.
     try:
         return create_ssl_context()
     except OSError as error:
         file = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR", "")
         raise UsageError(
-            f"SSL_CERT_FILE {file!r}: {error}; name a file with certificates, or none"
+            f"SSL_CERT_FILE {file!r}: {error}; name a file with certificates, or unset it"
         ) from None
 
 
 def _check_url(url: str) -> tuple[str, str, int]:
-    """Return the origin of an issuer's address."""
+    """Check an issuer's address, and return its origin.
+
+    Raises:
+        UsageError: If it is invalid, or has neither https nor the name of this machine.
+    """
     try:
         parts = urlsplit(url)
         origin = _get_origin(parts)

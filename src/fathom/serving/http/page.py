@@ -70,13 +70,13 @@ def _load_page_file(name: str, content: bytes) -> PageFile:
 
 @router.get("/")
 def get_page(request: Request) -> Response:
-    """Get the only page; its screens are addresses behind `#`."""
+    """Get the only page; the part of an address after `#` names one of its screens."""
     return _send_page_file("index.html", request)
 
 
 @router.get("/page/{name}")
 def get_page_file(name: str, request: Request) -> Response:
-    """Get a module, the style sheet or the icon."""
+    """Get a script, the style sheet or the icon."""
     return _send_page_file(name, request)
 
 

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457): what is wrong, and the next step."""
+"""Errors as `application/problem+json` (RFC 9457), with the cause and the next step."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ LOG = open_log("fathom.serving")
 
 
 class Problem(Exception):
-    """A request that fails; it becomes a `problem+json` reply.
+    """The failure of a request, which becomes a `problem+json` reply.
 
     Attributes:
         status: The status of the reply.
@@ -95,13 +95,13 @@ _PROBLEMS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
     (ModelRefused, 502, "model_refused", None),
     (MalformedReply, 502, "model_refused", None),
 )
-"""The problems of errors; the first class that matches counts. Other errors are bugs."""
+"""Status, kind and retry time of the problem of each error class; the first match counts."""
 _NEXT_STEPS = {"trace_missing": "GET /api/v1/traces lists them"}
-"""Next steps that replace those of the error's message, which are for the command line."""
+"""Next steps by kind of problem, in place of those in the error's message for the command line."""
 
 
 def build_problem(error: BaseException) -> Problem:
-    """Build the problem of an error; an unforeseen one is logged, and its message not sent."""
+    """Build the problem of an error; log an unforeseen error, and do not send its message."""
     if isinstance(error, Problem):
         return error
     message = " ".join(str(error).split())
@@ -120,6 +120,13 @@ def build_problem(error: BaseException) -> Problem:
         "bug",
         f"a bug: {locate_error(error)}",
         next="please report what the server's log shows",
+    )
+
+
+def build_stopping_problem() -> Problem:
+    """Build the problem of a request that the server refuses or ends because it is stopping."""
+    return Problem(
+        503, "stopping", "the server is stopping", next="ask again in a moment", retry_after=5
     )
 
 
@@ -170,7 +177,7 @@ def install_handlers(app: FastAPI) -> None:
 
 
 class StartedReply:
-    """A reply on its way, which knows whether it has begun."""
+    """A reply that records whether any part of it was sent."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -185,8 +192,8 @@ class StartedReply:
 class BugReplies:
     """An ASGI middleware that replies to unforeseen errors.
 
-    It is the innermost one: the handler of the application replies outside of those that guard and
-    count.
+    It is the innermost middleware, so that its replies pass through those that guard and count. A
+    handler of the application would reply outside of them.
     """
 
     def __init__(self, app: ASGIApp) -> None:

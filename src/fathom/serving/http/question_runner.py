@@ -1,6 +1,6 @@
-"""Questions on a server: within a turn, the caller's budget and the time, for every interface.
+"""The runner of questions on a server, which keeps to turns, budgets and deadlines.
 
-Every interface asks through `Asking`; none calls the engine itself.
+Every interface asks through `QuestionRunner`; none calls the engine itself.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from fathom.usage import Budget
 
 T = TypeVar("T")
 MOST_CHARS = 20_000
-"""The longest question over HTTP, in characters: parsing longer ones would delay others."""
+"""The length of a question over HTTP, in characters, at most: parsing delays other questions."""
 
 AT_ONCE_S = 0.05
-"""A shorter wait, in seconds, does not reduce the recorded budget: traces stay comparable."""
+"""The wait, in seconds, below which the recorded budget is not reduced, so that traces compare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,9 @@ class SubmittedQuestion:
     """A question as it reached the server, with the arguments of `Engine.ask`.
 
     Attributes:
-        earlier: The ids of the documents from which the history holds something; `None` if that is
-            not known. Nobody owns a trace that may hold something of unknown documents.
+        earlier: The ids of the documents that the answers in the history rest on; `None` if they
+            are not known. The trace of a question whose history may hold text of unknown documents
+            has no owner.
     """
 
     question: str
@@ -46,7 +47,7 @@ class SubmittedQuestion:
 
     @property
     def is_self_contained(self) -> bool:
-        """The question has no turns before it, or their documents are known."""
+        """True if the question has no history, or the documents of the history are known."""
         return self.earlier is not None or not self.history
 
 
@@ -65,7 +66,7 @@ class QuestionRunner:
         question: SubmittedQuestion,
         listener: Listener | None = None,
     ) -> Answer:
-        """Answer a question when its turn has come.
+        """Answer a question once its turn has come.
 
         Raises:
             Problem: 422 if the question is too long, 429 if the caller's budget is spent, 503 if
@@ -112,13 +113,13 @@ class QuestionRunner:
     ) -> AsyncGenerator[StreamEvent, None]:
         """Answer a question, and yield the events of its run.
 
-        The first event comes when the question is running: what can fail before has failed then, so
-        draw the first event before the reply begins.
+        The first event comes when the question is running. Draw it before the reply begins, so that
+        an earlier failure can still set the status of the reply.
         """
         return stream_events(lambda listener: self.answer(caller, space, question, listener))
 
     async def run_in_turn(self, space: Workspace, work: Callable[[], T]) -> T:
-        """Run work that costs as much as a question, in a thread, when its turn has come.
+        """Run work that costs as much as a question in a thread, once its turn has come.
 
         The turn lasts until the work ends even if the client leaves, as no thread can be stopped.
 

@@ -1,23 +1,24 @@
-"""Request rates of keys, over all servers of an index together."""
+"""Request rates of keys, summed over all servers of an index."""
 
 from fathom.index.database import Database
 
-MINUTE = 60.0
-"""Seconds."""
+MINUTE_S = 60.0
+"""A minute in seconds."""
 
 
 class Rates:
-    """A limiter that lets each key be used so many times a minute, at once or one by one.
+    """A limiter that lets each key be used a number of times a minute, at once or spread out.
 
-    For each key the table holds the instant at which a minute without use will be complete; each
-    use delays it by its share of a minute. Source: the generic cell rate algorithm (ITU-T I.371).
+    For each key the table holds the instant at which its whole rate is available again; each use
+    delays this instant by one share of a minute. Source: the generic cell rate algorithm (ITU-T
+    I.371).
     """
 
     def __init__(self, database: Database) -> None:
         """Create the limiter. Nothing is opened before it is needed.
 
         Args:
-            database: The database with the table `rates`, whose clock counts for all servers.
+            database: The database with the table `rates`; all servers use its clock.
         """
         self._database = database
         now = database.clock
@@ -36,8 +37,8 @@ class Rates:
             0 if the key may be used, else the seconds to wait.
         """
         if per_minute < 1:
-            return MINUTE
-        share = MINUTE / per_minute
+            return MINUTE_S
+        share = MINUTE_S / per_minute
         if self._database.execute(self._take, (share, key_id, share)):
             return 0.0
         rows = self._database.execute(self._wait, (key_id,))
@@ -46,4 +47,4 @@ class Rates:
                 "INSERT INTO rates(key) VALUES (?) ON CONFLICT DO NOTHING", (key_id,)
             )
             return self.take(key_id, per_minute)
-        return max(float(rows[0][0]) - MINUTE + share, 0.001)
+        return max(float(rows[0][0]) - MINUTE_S + share, 0.001)

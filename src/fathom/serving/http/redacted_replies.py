@@ -1,4 +1,4 @@
-"""The last gate of replies: no secret of the process leaves it in a text that the server writes."""
+"""The redaction of replies: no text that the server writes contains a secret of the process."""
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -11,27 +11,27 @@ _TEXTS = (
     "text/event-stream",
     "text/plain; version=",
 )
-"""The types of texts that the server writes; files and pages are sent as they are."""
+"""The media types that are redacted; files and the page are sent unchanged."""
 
 
 class RedactedReplies:
-    """An ASGI middleware that takes the secrets of the process out of replies.
+    """An ASGI middleware that removes the secrets of the process from replies.
 
-    The server sends each event of a stream and each JSON reply in one piece, so that no secret is
-    cut in two.
+    The server sends each event of a stream and each JSON reply as one message, so that no secret is
+    split between two.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its reply back without secrets, as ASGI defines it."""
+        """Pass a request on, and send its reply without secrets, as ASGI defines it."""
         reply = _Reply(send)
         await self._app(scope, receive, reply.send if scope["type"] == "http" else send)
 
 
 class _Reply:
-    """A reply on its way; a head with a length waits for the piece that decides on the length."""
+    """A reply that is being sent; a head with a length waits for the body, which may change it."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

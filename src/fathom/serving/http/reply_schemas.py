@@ -1,7 +1,7 @@
-"""The shapes of replies, for the OpenAPI description alone.
+"""The shapes of replies, used for the OpenAPI description only.
 
-Routes build their replies as plain JSON, so nothing here runs for a request. The tests compare the
-reply to each of their requests with its shape. Where a reply is a dataclass, that is its shape.
+Routes build their replies as plain JSON, so no request uses these classes. The tests compare each
+reply that they get with its shape. The shape of a reply that is a dataclass is that dataclass.
 """
 
 from dataclasses import dataclass, field
@@ -23,11 +23,11 @@ from fathom.types import Answer, AnswerStatus
 from fathom.usage import Budget
 
 Description = dict[int | str, dict[str, Any]]
-"""The replies of a route beside its usual one, as FastAPI takes them."""
+"""Further replies of a route, in the form of FastAPI."""
 
 
 class ProblemReply(TypedDict):
-    """An error, by RFC 9457. `type` is stable; `next` is the next step, or empty."""
+    """An error by RFC 9457; `type` is stable, `next` is the next step or empty."""
 
     type: str
     title: str
@@ -38,7 +38,7 @@ class ProblemReply(TypedDict):
 
 
 class OpenAIError(TypedDict):
-    """The error within a reply in OpenAI's form."""
+    """The fields of an error in OpenAI's form."""
 
     message: str
     type: str
@@ -61,13 +61,13 @@ ERROR_SCHEMAS: dict[str, Any] = _ERRORS["$defs"]
 
 
 def describe_errors(shape: type, media_type: str) -> Description:
-    """Return the description of a route's errors."""
+    """Return the OpenAPI description of a route's errors."""
     schema = {"$ref": f"#/components/schemas/{shape.__name__}"}
     return {"default": {"description": "An error", "content": {media_type: {"schema": schema}}}}
 
 
 def describe_content(media_type: str, description: str) -> Description:
-    """Return the description of a reply that is, or may be, of a type of its own."""
+    """Return the OpenAPI description of a reply that can have a media type other than JSON."""
     schema = {"type": "string"}
     return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
 
@@ -111,7 +111,7 @@ class BriefAnswerReply(TypedDict):
 
 
 class BriefRefusalReply(TypedDict):
-    """A refusal with the excerpts that come nearest."""
+    """A refusal with the excerpts that are nearest to an answer."""
 
     question: str
     status: AnswerStatus
@@ -125,7 +125,7 @@ AskReply = Answer | BriefAnswerReply | BriefRefusalReply
 
 
 class ExcerptList(TypedDict):
-    """The best excerpts; `hits_left` and `chars_left` did not fit."""
+    """The best excerpts; `hits_left` and `chars_left` count what did not fit."""
 
     query: str
     hits: list[ExcerptReply]
@@ -175,7 +175,7 @@ class TraceReply(TypedDict):
 
 
 class ReplayReply(TypedDict):
-    """A replay; `answer` is null where the record lacks something."""
+    """A replay; `answer` is null if the record of the trace is incomplete."""
 
     trace_id: str
     same: bool
@@ -186,7 +186,7 @@ class ReplayReply(TypedDict):
 
 
 class FeedbackReply(TypedDict):
-    """Stored feedback; `again` if the right answer is given from now on."""
+    """Stored feedback; `again` is true if the same question now gets the given answer."""
 
     trace_id: str
     said: FeedbackKind
@@ -211,7 +211,7 @@ class StrategyList(TypedDict):
 
 
 class CertificateReply(TypedDict):
-    """A certificate: of answers from the threshold on, at most this share is wrong."""
+    """A certificate: at most `max_error` of the answers with this confidence or more are wrong."""
 
     max_error: float
     threshold: float
@@ -283,7 +283,7 @@ class ConversationReply(ConversationHead):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedDocumentReply(DocumentSummary):
-    """A document in a list; who may read it is only told to those who may read all."""
+    """A document in a list; callers who may not read all documents do not get its readers."""
 
     readers: list[list[str]] = field(default_factory=list)
     reader_lists: list[ReaderList] = field(default_factory=list)
@@ -356,7 +356,7 @@ class FileOutcome(TypedDict):
 
 
 class JobReply(TypedDict):
-    """An ingestion job; `rate` is in bytes a second, `seconds_left` is an estimate."""
+    """An ingestion job; `rate` is in bytes per second, `seconds_left` is an estimate."""
 
     id: str
     state: JobState
@@ -428,7 +428,7 @@ class ReportReply(TypedDict):
 
 
 class AuditPlace(TypedDict):
-    """A document that was shown; from `start` to `end` where only that was."""
+    """A document that was shown, or its part from `start` to `end` in characters."""
 
     document: str
     start: int | None
@@ -451,7 +451,7 @@ class AuditEntry(TypedDict):
 
 
 class AuditList(TypedDict):
-    """Lines of the audit log; `next` is the `since` of the rest."""
+    """Lines of the audit log; `next` is the value of `since` that gets the rest."""
 
     lines: list[AuditEntry]
     next: str | None

@@ -1,4 +1,4 @@
-"""Running the application in uvicorn, with an end within seconds."""
+"""The application in uvicorn, which ends within seconds of a signal."""
 
 import asyncio
 import socket
@@ -25,7 +25,7 @@ WAITING = 2048
 
 
 class FathomServer(uvicorn.Server):
-    """A uvicorn server that tells the application at once that it is to end."""
+    """A uvicorn server that announces its end to the application as soon as a signal comes."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -60,7 +60,7 @@ def run(
     sign_on: "TrustedProxy | SignOn | None" = None,
     on_open: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serve until a signal ends the server; other machines are served only if keys are needed.
+    """Serve until a signal ends the server; serve other machines only if each caller is identified.
 
     Args:
         settings: The settings, as the command line would use them.
@@ -71,8 +71,8 @@ def run(
         on_open: Called with the address of the page once it can be opened.
 
     Raises:
-        UsageError: If the address is empty or cannot be listened at, or others could reach it and
-            there is neither a key nor a sign-on.
+        UsageError: If the address is empty or cannot be listened at, or if other machines can reach
+            it and there is neither a key nor a sign-on.
     """
     # A socket takes an empty address for all of this machine's, which a script rarely means.
     if not host.strip():

@@ -1,8 +1,8 @@
-"""The renewal of sessions: the issuer tells again who a user is, so that a withdrawn group counts.
+"""The renewal of sessions: the issuer is asked again for a user's groups, which may have changed.
 
-The tokens for it lie within the session beside the index. They are encrypted with a key made from
-the client's secret and from a number that only the cookie of the browser holds: whoever reads the
-store, and has no cookie, has no token.
+The tokens for it are stored in the session beside the index. They are encrypted with a key made
+from the client's secret and from a number that only the cookie of the browser holds, so reading the
+store alone reveals no token.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from fathom.serving.http.sessions import Sessions, make_session_id
 from fathom.serving.http.sign_on_plan import SignedOnUser, SignOnPlan
 
 INTERVAL_S = 60.0
-"""The time for which what an issuer told counts."""
+"""The seconds for which a user's rights count before the issuer is asked again."""
 MOST_S = 20.0
-"""The time for one renewal, and for waiting for that of another request."""
+"""The seconds for one renewal, and for waiting for the renewal of another request."""
 LEASE_S = 30.0
-"""The time after which another request renews in place of one that was killed."""
+"""The seconds after which another request takes over from one that was killed."""
 PAUSE_S = 5.0
-"""The pause before an issuer that was not reached is asked again for the same session."""
+"""The seconds before an unreachable issuer is asked again for the same session."""
 REVOCATION_S = 3.0
-"""The time for withdrawing tokens, for which a user who signs out waits."""
+"""The seconds for revoking tokens, during which a user who signs out waits."""
 POLL_S = 0.05
 LOG = open_log("fathom.serving")
 
@@ -51,7 +51,7 @@ class SessionMark:
 
     @property
     def id(self) -> str:
-        """The id under which the session is stored; it does not tell the number."""
+        """The id under which the session is stored; it does not reveal the number."""
         return make_session_id(self.ends, self.number)
 
 
@@ -69,23 +69,24 @@ class SessionRenewal:
         """Create the renewal.
 
         Args:
-            issuer: The issuer that tells who users are.
-            plan: How claims become a user.
-            clock: The seconds since 1970.
-            interval_s: The time for which what the issuer told counts.
+            issuer: The issuer at which users sign on.
+            plan: The conversion of claims to a user.
+            clock: Returns the seconds since 1970.
+            interval_s: The seconds for which a user's rights count before the issuer is asked
+                again.
         """
         self.issuer, self._plan = issuer, plan
         self._clock, self._interval_s = clock, interval_s
         self._key = issuer.derive_key(b"tokens of fathom")
 
     async def find_grant(self, user: SignedOnUser, grant: TokenGrant) -> TokenGrant | None:
-        """Return tokens that are known to tell again who a user is; `None` without any.
+        """Return tokens with which the issuer confirms the user's rights; `None` without any.
 
-        They are tried at once: an issuer may leave groups out of later tokens, and a user must not
-        lose rights for that.
+        They are tried at once: an issuer may leave groups out of later tokens, and the user must
+        not lose rights because of that.
 
         Args:
-            user: The user as the ID token of the sign-on describes one.
+            user: The user that the ID token of the sign-on describes.
             grant: The tokens of the sign-on.
 
         Raises:
@@ -105,7 +106,7 @@ class SessionRenewal:
         except TokenRefusal as refusal:
             LOG.debug("sign-on: %s", refusal)
         LOG.warning(
-            "sign-on: %s does not tell groups again; those of this session count until it ends",
+            "sign-on: %s does not send groups again; those of this session count until it ends",
             self.issuer.url,
         )
         return None
@@ -113,13 +114,13 @@ class SessionRenewal:
     def describe_session(
         self, mark: SessionMark, user: SignedOnUser, grant: TokenGrant | None, asked: float
     ) -> ObjectData:
-        """Return a new session as it is stored.
+        """Return the stored form of a new session.
 
         Args:
-            mark: The content of its cookie.
-            user: Its user.
-            grant: The tokens for its renewal, if there are any.
-            asked: The second at which the issuer was asked who the user is.
+            mark: The content of the session's cookie.
+            user: The user of the session.
+            grant: The tokens for the renewal; `None` without any.
+            asked: The second since 1970 at which the issuer was asked for the user.
         """
         return {
             **asdict(user),
@@ -130,14 +131,14 @@ class SessionRenewal:
         }
 
     async def revoke_tokens(self, mark: SessionMark, session: ObjectData) -> None:
-        """Withdraw the tokens of a session that has ended; without the issuer they expire."""
+        """Revoke the tokens of a session that has ended; if the issuer fails, they only expire."""
         if not session["tokens"]:
             return
         try:
             async with asyncio.timeout(REVOCATION_S):
                 await self.issuer.revoke_grant(self._decrypt(mark, session["tokens"]))
         except (RunError, TimeoutError) as error:
-            LOG.warning("sign-on: tokens are not withdrawn: %s", str(error).partition(";")[0])
+            LOG.warning("sign-on: tokens are not revoked: %s", str(error).partition(";")[0])
 
     def is_due(self, session: ObjectData) -> bool:
         """Return whether the issuer must be asked again before a session counts."""
@@ -147,10 +148,10 @@ class SessionRenewal:
     async def renew(
         self, sessions: Sessions, mark: SessionMark, session: ObjectData
     ) -> ObjectData | None:
-        """Return a session once its rights are those that the issuer tells now.
+        """Return a session once its rights are up to date.
 
-        One request asks the issuer, at one server; all others wait for its outcome, because a
-        refresh token counts once at many issuers.
+        One request at one server asks the issuer, and all others wait for its outcome, because many
+        issuers accept a refresh token only once.
 
         Args:
             sessions: The store of sessions.
@@ -161,8 +162,8 @@ class SessionRenewal:
             The session; `None` if it has ended meanwhile.
 
         Raises:
-            TokenRefusal: If the issuer has withdrawn the sign-on; the session has then ended.
-            Problem: 502 if the issuer cannot be reached: the rights are then not known.
+            TokenRefusal: If the issuer has revoked the sign-on; the session has then ended.
+            Problem: 502 if the issuer cannot be reached, so that the rights are unknown.
         """
         turn, end = token_hex(8), asyncio.get_running_loop().time() + MOST_S
         current: ObjectData | None = session
@@ -178,7 +179,7 @@ class SessionRenewal:
         return current
 
     def _take(self, stored: ObjectData, turn: str) -> ObjectData:
-        """Return a session whose turn one request has, unless another one has it."""
+        """Return a session in which the request holds the turn, unless another request holds it."""
         now = self._clock()
         if stored["turn_ends"] > now or not self.is_due(stored):
             return stored
@@ -187,7 +188,7 @@ class SessionRenewal:
     async def _ask_issuer(
         self, sessions: Sessions, mark: SessionMark, session: ObjectData
     ) -> ObjectData | None:
-        """Return a session with the rights that the issuer tells now; end it if it refuses."""
+        """Return a session with the rights that the issuer now grants; end it if it refuses."""
         asked = self._clock()
         try:
             async with asyncio.timeout(MOST_S):
@@ -207,11 +208,11 @@ class SessionRenewal:
     async def _fetch_user(
         self, sessions: Sessions, mark: SessionMark, session: ObjectData
     ) -> SignedOnUser:
-        """Return the user of a session as the issuer tells now."""
+        """Fetch the user of a session from the issuer."""
         grant, token = self._decrypt(mark, session["tokens"]), ""
         if grant.refresh:
             grant, token = await self.issuer.refresh_grant(grant)
-            # Whatever fails from now on, the old refresh token may count no more.
+            # Stored before anything can fail, as the old refresh token may be void now.
             await self._change(sessions, mark, tokens=self._encrypt(mark, grant))
         claims = await (
             self.issuer.fetch_user_info(grant)
@@ -232,7 +233,7 @@ class SessionRenewal:
         return Problem(
             502,
             "sign_on_failed",
-            f"the groups of this session are not known now: {reason}",
+            f"the groups of this session are unknown: {reason}",
             next="try again; a session shows nothing while the issuer does not answer",
             retry_after=PAUSE_S,
         )

@@ -1,4 +1,4 @@
-"""The sessions of signed-on users beside an index, read and written without blocking the loop."""
+"""The sessions of signed-on users beside an index, accessed without blocking the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,18 +9,18 @@ from fathom.serving.http.access import Access
 from fathom.serving.http.object_store import ObjectData, Objects
 
 Use = Literal["session", "sign_on"]
-"""The use of a cookie, and the kind of what is stored about it."""
+"""The use of a cookie, and the kind of the object that is stored for it."""
 
 
 class Sessions:
-    """The sessions of all servers of an index, and the states of sign-on that are used."""
+    """The sessions of all servers of an index, and the used states of sign-ons."""
 
     def __init__(self, objects: Objects, access: Access) -> None:
         """Create the store. Nothing is opened before it is needed.
 
         Args:
             objects: The objects beside the index.
-            access: The access control, whose threads read what each request needs.
+            access: The access control, whose threads read sessions.
         """
         self.objects = objects
         self._access = access
@@ -30,13 +30,13 @@ class Sessions:
         return await self._access.run_lookup(lambda: self.objects.get("session", session_id))
 
     async def put_once(self, use: Use, object_id: str, data: ObjectData, now: float) -> bool:
-        """Store a session or a used state; return whether it was not there."""
+        """Store a session or a used state unless it is stored; return whether it is new."""
         return await asyncio.to_thread(self.objects.put_once, use, object_id, data, now)
 
     async def change(
         self, session_id: str, alter: Callable[[ObjectData], ObjectData]
     ) -> ObjectData | None:
-        """Change a session after all earlier changes; return it, or `None` if it has ended."""
+        """Change a session, and return it, or `None` if it has ended."""
         return await asyncio.to_thread(self.objects.change, "session", session_id, alter)
 
     async def list_all(self) -> dict[str, ObjectData]:
@@ -53,5 +53,5 @@ class Sessions:
 
 
 def make_session_id(ends: int, number: str) -> str:
-    """Return the id under which a session or a state is stored; it sorts by its end."""
+    """Return the id of a session or a used state; ids sort by the second of their end."""
     return f"{ends:012d}{sha256(number.encode()).hexdigest()}"

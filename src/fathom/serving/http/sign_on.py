@@ -1,8 +1,8 @@
 """Sign-on by OpenID Connect: from the first redirect to the session of a browser.
 
-Two cookies carry it, both signed with a key made from the client's secret: one for the minutes in
-which the user is at the issuer, one for the session. Who the user is stands beside the index, so
-that signing out ends the session at every server, and the issuer tells it again every minute.
+It uses two cookies, both signed with a key made from the client's secret: one while the user is at
+the issuer, one for the session. The user is stored beside the index, so that signing out ends the
+session at every server. The issuer is asked again for the user's rights every minute.
 """
 
 import re
@@ -34,7 +34,7 @@ from fathom.serving.sockets import LOOPBACK
 
 REPLY_PATH = "/sign-on/reply"
 PENDING_S = 600
-"""The time for signing on at the issuer."""
+"""The seconds for signing on at the issuer."""
 LOG = open_log("fathom.serving")
 _PLACE = re.compile(r"#[\x21-\x7e]{0,500}")
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -55,11 +55,11 @@ class SignOn:
         """Create the sign-on. Nothing is fetched yet.
 
         Args:
-            issuer: The issuer that users sign on at.
-            plan: How claims become a user.
+            issuer: The issuer at which users sign on.
+            plan: The conversion of claims to a user.
             public_url: The address of the page from outside; empty on this machine.
-            renewal_s: The time for which what the issuer told of a user counts.
-            clock: The seconds since 1970.
+            renewal_s: The seconds for which a user's rights count before the issuer is asked again.
+            clock: Returns the seconds since 1970.
         """
         self.issuer, self.plan, self.public_url = issuer, plan or SignOnPlan(), public_url
         self._key = OctKey.import_key(issuer.derive_key(b"cookies of fathom"))
@@ -71,10 +71,10 @@ class SignOn:
 
         Args:
             request: The request of the browser.
-            place: The place of the page to return to, from its `#` on.
+            place: The part of the page's address after which to return, from `#` on.
 
         Raises:
-            Problem: 421 if the browser asks at an address that the issuer cannot return to; 502 if
+            Problem: 421 if the issuer cannot return to the address that the browser used; 502 if
                 the issuer cannot be reached.
         """
         pending = PendingSignOn(
@@ -99,15 +99,16 @@ class SignOn:
         return url, self._sign("sign_on", content, int(self._clock()) + PENDING_S)
 
     async def finish(self, request: Request, sessions: Sessions) -> tuple[str, str]:
-        """Return the place of the page to return to, and the value of the session's cookie.
+        """Open a session; return the address of the page to return to, and the cookie's value.
 
         Args:
             request: The request by which the issuer sends the user back.
             sessions: The store of sessions.
 
         Raises:
-            Problem: 400 if the reply is not to this browser's sign-on, or was used; 401 if the
-                issuer or its token names no user; 502 if the issuer cannot be reached.
+            Problem: 400 if the reply does not belong to a sign-on of this browser, or was used
+                before; 401 if the issuer or its token names no user; 502 if the issuer cannot be
+                reached.
         """
         content = self._read(request, "sign_on")
         query = request.query_params
@@ -124,11 +125,11 @@ class SignOn:
             raise Problem(
                 401,
                 "sign_on_refused",
-                f"{self.issuer.url} signs nobody on: {reason}",
+                f"{self.issuer.url} refuses the sign-on: {reason}",
                 next=(
-                    "name the scopes that the client may ask for with --oidc-scopes"
+                    "name the scopes that the client may request with --oidc-scopes"
                     if reason == "invalid_scope"
-                    else "sign on again, or ask whoever manages the issuer"
+                    else "sign on again, or ask the administrator of the issuer"
                 ),
             )
         pending = PendingSignOn(
@@ -165,20 +166,20 @@ class SignOn:
         return user, self._sign("session", {"session": mark.number}, mark.ends)
 
     def read_mark(self, request: Request) -> SessionMark | None:
-        """Return what the cookie of a browser's session says; `None` without a valid one."""
+        """Return the content of a browser's session cookie; `None` without a valid one."""
         content = self._read(request, "session")
         if content is None:
             return None
         return SessionMark(number=str(content["session"]), ends=int(content["exp"]))
 
     async def find_label(self, request: Request, sessions: Sessions) -> str:
-        """Return the name of a browser's user for people to read; empty for nobody."""
+        """Return the display name of the user who is signed on in a browser; empty if nobody is."""
         mark = self.read_mark(request)
         session = await sessions.get(mark.id) if mark else None
         return str(session["label"]) if session else ""
 
     async def _find_session(self, request: Request, sessions: Sessions) -> ObjectData | None:
-        """Return the session of a browser with the rights that the issuer tells."""
+        """Return the session of a browser with up-to-date rights; `None` if there is none."""
         mark = self.read_mark(request)
         session = await sessions.get(mark.id) if mark else None
         if mark is None or session is None or not self._renewal.is_due(session):
@@ -193,20 +194,20 @@ class SignOn:
         """Return the signed-on user behind a request; `None` if it carries no session.
 
         Raises:
-            Problem: 401 if the session has ended; 403 if a request that changes something does not
-                say which page it comes from; 502 if the issuer does not tell the user's groups.
+            Problem: 401 if the session has ended; 403 if a request that changes something has no
+                `Origin`; 502 if the issuer cannot be asked for the user's rights.
         """
         if self.get_cookie_name("session") not in request.cookies:
             return None
         session = await self._find_session(request, sessions)
         if session is None:
             raise build_unauthorized_problem("the session has ended", "sign on again")
-        # The guard has refused foreign origins; a browser sends its own with every change.
+        # The guard has refused foreign origins; a browser sends `Origin` with every change.
         if request.method not in _SAFE_METHODS and "origin" not in request.headers:
             raise Problem(
                 403,
                 "foreign_origin",
-                "a session changes nothing without the header Origin",
+                "a request in a session that changes something needs the header Origin",
                 next="ask from the page of this server, or with a key",
             )
         key = Key(
@@ -227,15 +228,15 @@ class SignOn:
             await self._renewal.revoke_tokens(mark, session)
 
     async def end_sessions(self, request: Request, token: str, sessions: Sessions) -> None:
-        """End the sessions that the issuer signs out, at every server.
+        """End the sessions that a logout token of the issuer names, at every server.
 
         Args:
             request: The request of the issuer.
-            token: The issuer's token that names the user or the session.
+            token: The logout token, which names a user or a session.
             sessions: The store of sessions.
 
         Raises:
-            Problem: 400 if the token does not hold; 502 if it cannot be verified.
+            Problem: 400 if the token is invalid; 502 if it cannot be verified.
         """
         try:
             signed_out = await self.issuer.verify_logout_token(token)
@@ -250,7 +251,7 @@ class SignOn:
                 note_event(request, _describe_event("ended by the issuer", session, reason))
 
     def set_cookie(self, reply: Response, use: Use, value: str) -> None:
-        """Give a browser a cookie that no script reads and no page of another site sends."""
+        """Set a cookie that no script can read and no page of another site can send."""
         reply.set_cookie(
             self.get_cookie_name(use),
             value,
@@ -268,18 +269,18 @@ class SignOn:
 
     @property
     def is_secure(self) -> bool:
-        """The question whether browsers reach the page by https."""
+        """True if browsers reach the page by https."""
         return self.public_url.startswith("https://")
 
     def get_cookie_name(self, use: Use) -> str:
-        """Return the name of a cookie; behind https one that no other host can set."""
+        """Return the name of a cookie; with https, a name that no other host can set."""
         return f"{'__Host-' if self.is_secure else ''}fathom_{use}"
 
     def find_address(self, request: Request) -> str:
-        """Return the address of the page as the issuer may return to it.
+        """Return the address of the page to which the issuer may return.
 
         Raises:
-            Problem: 421 if the browser asks under a name that is not that of this machine.
+            Problem: 421 if no public address is set, and the browser did not use a loopback name.
         """
         if self.public_url:
             return self.public_url.rstrip("/")
@@ -288,18 +289,18 @@ class SignOn:
             raise Problem(
                 421,
                 "unknown_host",
-                "nobody signs on under this name of the server",
+                "nobody can sign on under this name of the server",
                 next="set serve.public_url to the address of the page",
             )
         return f"{url.scheme}://{url.netloc}"
 
     def _sign(self, use: Use, content: Mapping[str, Any], ends: int) -> str:
-        """Return the value of a cookie that counts until a second since 1970."""
+        """Return the value of a cookie that is valid until `ends`, a second since 1970."""
         claims = {**content, "aud": use, "exp": ends}
         return jwt.encode({"alg": "HS256"}, claims, self._key)
 
     def _read(self, request: Request, use: Use) -> dict[str, Any] | None:
-        """Return the content of a cookie; `None` if it is missing, altered or too old."""
+        """Return the content of a cookie; `None` if it is missing, altered or expired."""
         try:
             value = request.cookies.get(self.get_cookie_name(use), "")
             claims = jwt.decode(value, self._key, algorithms=["HS256"]).claims
@@ -310,14 +311,14 @@ class SignOn:
 
 
 def check_public_url(public_url: str, host: str) -> None:
-    """Accept the address of the page, to which the issuer sends users back.
+    """Check the address of the page, to which the issuer sends users back.
 
     Args:
         public_url: The address of the page from outside; empty for none.
         host: The address at which the server listens.
 
     Raises:
-        UsageError: If sessions would travel without https, or no address is known.
+        UsageError: If the address is missing, has a path, or would send sessions without https.
     """
     if not public_url and host in LOOPBACK:
         return
@@ -336,7 +337,7 @@ def check_public_url(public_url: str, host: str) -> None:
 
 
 def build_sign_on_problem(status: int, error: RunError) -> Problem:
-    """Build the problem of a sign-on that fails; the server's log names it too."""
+    """Build the problem of a failed sign-on, and log it."""
     detail, _, step = str(error).partition("; ")
     LOG.warning("sign-on: %s", detail)
     return Problem(

@@ -1,4 +1,4 @@
-"""The events of sign-on that the audit log names."""
+"""The sign-on events that the audit log records."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,9 +10,9 @@ from fathom.jsonable import Json
 
 SignOnAct = Literal["signed on", "refused", "signed out", "ended by the issuer"]
 SIGN_ON_KEY = "oidc"
-"""The beginning of the ids of users whom an issuer signs on, in place of the id of a key."""
+"""The prefix of the key ids of users who signed on at an issuer."""
 REFUSALS_PER_MINUTE = 60
-"""The refused sign-ons that are written in a minute, as anybody can cause them."""
+"""The number of refused sign-ons that are logged in a minute, because anybody can cause them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +20,8 @@ class SignOnEvent:
     """An event of the sign-on of a user.
 
     Attributes:
-        act: The event.
-        name: The name of the user; empty if nobody is known.
+        act: The kind of the event.
+        name: The name of the user; empty if it is unknown.
         groups: The user's groups.
         reason: The reason of a refusal or of an end.
     """
@@ -37,11 +37,11 @@ class SignOnEvent:
 
 
 def note_event(request: Request, event: SignOnEvent) -> None:
-    """Note an event of a request for the audit log."""
+    """Attach an event to a request for the audit log."""
     request.state.sign_on_event = event
 
 
 def find_event(scope: Scope) -> SignOnEvent | None:
-    """Return the event that was noted for a request, as ASGI hands it on; `None` without any."""
+    """Return the event that was attached to a request; `None` without one."""
     event: SignOnEvent | None = scope.get("state", {}).get("sign_on_event")
     return event

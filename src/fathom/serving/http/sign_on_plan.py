@@ -1,4 +1,4 @@
-"""The way from the claims of an issuer to a user of this server."""
+"""The conversion of an issuer's claims to a user of this server."""
 
 import re
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ _LABELS = ("preferred_username", "name", "email")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedOnUser:
-    """A user as the claims of an issuer describe one.
+    """A user as an issuer's claims describe them.
 
     Attributes:
-        name: The name by which the user reads and owns.
-        label: The name for people to read.
-        groups: The names of the user's groups, in order.
-        scopes: What the user may do, in order.
+        name: The name that rules and owned traces use.
+        label: The display name.
+        groups: The names of the user's groups, sorted.
+        scopes: The scopes of the user, sorted.
     """
 
     name: str
@@ -38,21 +38,21 @@ class SignedOnUser:
     scopes: tuple[Scope, ...]
 
     def has_same_rights(self, other: "SignedOnUser") -> bool:
-        """Return whether another one is the same user with the same rights."""
+        """Return whether both have the same name, groups and scopes."""
         return (self.name, self.groups, self.scopes) == (other.name, other.groups, other.scopes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOnPlan:
-    """The way from the claims of an issuer to a user.
+    """The conversion of an issuer's claims to a user.
 
     Attributes:
-        scopes: The scopes that a sign-on asks for; by default `SCOPES`, and `OFFLINE_SCOPE` where
-            the issuer names it.
-        user_claim: The claim with the name by which the user reads and owns.
+        scopes: The scopes that a sign-on requests; by default `SCOPES`, and `OFFLINE_SCOPE` if the
+            issuer names it.
+        user_claim: The claim with the user's name.
         groups_claim: The claim with the user's groups.
-        roles_claim: The claim with the user's roles; empty if everybody reads.
-        hours: The life of a session.
+        roles_claim: The claim with the user's roles; if empty, every user is a reader.
+        hours: The hours until a session ends.
     """
 
     scopes: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class SignOnPlan:
     hours: float = 1.0
 
     def choose_scopes(self, addresses: IssuerAddresses) -> str:
-        """Return the scopes to ask an issuer for, as a request names them."""
+        """Return the scopes to request from an issuer, separated by spaces."""
         offline = (OFFLINE_SCOPE,) if OFFLINE_SCOPE in addresses.scopes else ()
         return " ".join(dict.fromkeys(("openid", *(self.scopes or (*SCOPES, *offline)))))
 
@@ -70,7 +70,7 @@ class SignOnPlan:
         """Return the user whom claims describe.
 
         Raises:
-            TokenRefusal: If they name no user, or none with a role where roles count.
+            TokenRefusal: If they name no user, or no role although roles are required.
         """
         claim = self.user_claim
         name = find_claim(claims, claim)
@@ -106,11 +106,12 @@ class SignOnPlan:
 def find_claim(claims: Mapping[str, Any], name: str) -> object:
     """Return a claim by its name, or by a path such as `realm_access.roles`; `None` without one.
 
-    The claim `email` is none unless the issuer has verified the address: users may type any.
+    The claim `email` counts only if the issuer has verified it, because users can enter any
+    address.
 
     Args:
         claims: The claims of a token.
-        name: The name; one that holds a dot itself comes before a path.
+        name: The name or the path. A claim whose whole name is `name` comes first.
     """
     if name == "email" and claims.get("email_verified") is not True:
         return None
@@ -123,10 +124,10 @@ def find_claim(claims: Mapping[str, Any], name: str) -> object:
 
 
 def parse_groups(claim: object) -> frozenset[str]:
-    """Return the groups in a claim, a list or one name; those that no rule could name are left out.
+    """Return the valid names of groups in a claim.
 
     Args:
-        claim: The value of the claim; nothing of use gives no group.
+        claim: The value of the claim: a list of names or one name. Any other value has no groups.
     """
     names = [claim] if isinstance(claim, str) else claim if isinstance(claim, list) else []
     return frozenset(name for name in names if isinstance(name, str) and GROUP.fullmatch(name))

@@ -30,9 +30,9 @@ async def begin_sign_on(request: Request, place: str = "") -> Response:
 
 @router.get("/reply")
 async def finish_sign_on(request: Request) -> Response:
-    """Take the issuer's reply, and begin a session."""
+    """Begin a session with the issuer's reply."""
     sign_on, sessions = _get_sign_on(request), _get_sessions(request)
-    # A browser has one session: nothing may be left of an earlier user's.
+    # A browser has one session, so an earlier user's session ends.
     earlier = sign_on.read_mark(request)
     try:
         place, cookie = await sign_on.finish(request, sessions)
@@ -53,7 +53,7 @@ async def finish_sign_on(request: Request) -> Response:
 
 @router.get("/user")
 async def get_user(request: Request) -> Response:
-    """Get who is signed on, and whether anybody can be."""
+    """Get the display name of the user who is signed on, and whether sign-on is offered."""
     sign_on: SignOn | None = request.app.state.sign_on
     if sign_on is None:
         return build_json_reply({"is_offered": False, "label": ""})
@@ -63,10 +63,10 @@ async def get_user(request: Request) -> Response:
 
 @router.post("/end", status_code=204)
 async def end_session(request: Request) -> Response:
-    """Sign out: end the session at every server, and make the browser forget it."""
+    """End the session of this browser at every server, and delete its cookie."""
     sign_on = _get_sign_on(request)
     if "origin" not in request.headers:
-        raise Problem(403, "foreign_origin", "only the page of this server signs out")
+        raise Problem(403, "foreign_origin", "only the page of this server can sign a user out")
     await sign_on.end_session(request, _get_sessions(request))
     reply = Response(status_code=204)
     sign_on.delete_cookie(reply, "session")
@@ -75,7 +75,7 @@ async def end_session(request: Request) -> Response:
 
 @router.post("/back-channel")
 async def end_sessions(request: Request) -> Response:
-    """End the sessions that the issuer signs out, by a token that it sends itself."""
+    """End the sessions that a logout token of the issuer names."""
     sign_on = _get_sign_on(request)
     fields = parse_qs((await request.body()).decode("utf-8", "replace"))
     token = fields.get("logout_token", [""])[0]
@@ -89,7 +89,7 @@ def _get_sign_on(request: Request) -> "SignOn":
         raise Problem(
             404,
             "not_found",
-            "this server signs nobody on",
+            "this server offers no sign-on",
             next="start it with `fathom serve --oidc ISSUER`, or use a key",
         )
     return sign_on

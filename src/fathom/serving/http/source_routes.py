@@ -1,9 +1,9 @@
 """The routes of sources, for keys with the scope `admin`.
 
-Whoever adds a source makes this server fetch in its name. So only web sites are added here, and
-only where the server may fetch for others; each of their requests passes the guard of addresses,
-and none gets a password of this machine. Folders, and servers that such passwords open, are added
-by the operator at the command line.
+Adding a source makes this server send requests. So these routes add web sites only, and only if the
+operator lets the server fetch for its users. Each request goes to a public address and carries no
+password of this machine. The operator adds folders, and servers that need a password, at the
+command line.
 """
 
 from functools import partial
@@ -33,7 +33,7 @@ from fathom.serving.shapes import replace_invisible
 
 router = APIRouter(prefix="/api/v1", tags=["sources"], route_class=KeyFirstRoute)
 MOST_SOURCES = 100
-"""The number of sources of a workspace from which no more are added here."""
+"""The number of sources of a workspace, at most."""
 Name = Annotated[str, PathParameter(min_length=1, max_length=64)]
 Patterns = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)]
 
@@ -51,7 +51,7 @@ class SourceBody(Body):
 @router.get("/sources", response_model=SourceList)
 def list_sources(request: Request, space: CurrentWorkspace, _: AdminCaller) -> Response:
     """List the sources of this workspace with their state, last synchronization and error."""
-    # Pending ones first: a synchronization that ends between both reads is then seen as pending.
+    # Read first: a synchronization that ends between both reads is then seen as pending.
     pending = _get_schedule(request).list_pending()
     sources = [
         _serialize_source(source, is_pending=SourceName(space.name, source.name) in pending)
@@ -64,7 +64,7 @@ def list_sources(request: Request, space: CurrentWorkspace, _: AdminCaller) -> R
 async def add_source(
     body: SourceBody, request: Request, space: CurrentWorkspace, _: AdminCaller
 ) -> Response:
-    """Add a web site; with `every` the server reads it by itself."""
+    """Add a web site; with `every` the server synchronizes it at that interval."""
     check_may_fetch(space)
     fetching: Admission = request.app.state.fetching
     async with fetching.take_turn():
@@ -75,7 +75,7 @@ async def add_source(
 
 @router.post("/sources/{name}/sync", status_code=202, response_model=SourceReply)
 def sync_source(name: Name, request: Request, space: CurrentWorkspace, _: AdminCaller) -> Response:
-    """Synchronize a source in the background, after those before it."""
+    """Synchronize a source in the background, after the earlier requests."""
     source = _find_source(space, name)
     _get_schedule(request).request(SourceName(space.name, name))
     return build_json_reply(_serialize_source(source, is_pending=True), 202)
@@ -83,7 +83,7 @@ def sync_source(name: Name, request: Request, space: CurrentWorkspace, _: AdminC
 
 @router.post("/sources/{name}/pause", response_model=SourceReply)
 def pause_source(name: Name, request: Request, space: CurrentWorkspace, _: AdminCaller) -> Response:
-    """Leave a source out of the synchronizations that nobody asks for; its documents stay."""
+    """Pause the automatic synchronization of a source; its documents stay."""
     return _set_paused(name, request, space, paused=True)
 
 
@@ -91,13 +91,13 @@ def pause_source(name: Name, request: Request, space: CurrentWorkspace, _: Admin
 def resume_source(
     name: Name, request: Request, space: CurrentWorkspace, _: AdminCaller
 ) -> Response:
-    """Take a paused source in again."""
+    """Resume the automatic synchronization of a source."""
     return _set_paused(name, request, space, paused=False)
 
 
 @router.delete("/sources/{name}", response_model=Removal)
 def remove_source(name: Name, space: CurrentWorkspace, _: AdminCaller) -> Response:
-    """Remove a source with its documents; at the source nothing changes."""
+    """Remove a source and its documents from the index; the source itself does not change."""
     _find_source(space, name)
     removed = run_after_jobs(space, partial(space.engine.sources.remove, name))
     return build_json_reply({"removed": removed})

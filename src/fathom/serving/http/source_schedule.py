@@ -1,7 +1,7 @@
-"""Synchronizations of sources in the background: those that are due, and those that were asked for.
+"""Synchronizations of sources in the background: those that are due, and those that were requested.
 
-One runs at a time. It fetches in a thread of its own; each change of an index is work of the one
-thread of its workspace that ingests, so that uploads wait for a batch and not for a source.
+One runs at a time. It fetches in its own thread, and changes the index in the ingesting thread of
+the workspace, so that an upload waits for a batch and not for a whole source.
 """
 
 import threading
@@ -16,18 +16,18 @@ from fathom.serving.http.access import Caller
 from fathom.serving.http.jobs import Jobs, lower_priority
 from fathom.serving.http.workspaces import Workspaces
 
-if TYPE_CHECKING:  # who asks reads no files
+if TYPE_CHECKING:  # a server that only answers does not load ingestion
     from fathom.ingest.report import IngestReport
 
 LOG = open_log("fathom.serving")
 UNREADABLE = "the sources of workspace %r cannot be read: %s"
-"""The line of the log about a workspace that is left out."""
+"""The log line about a workspace that is skipped."""
 LOOK_S = 5.0
 """The seconds between two searches for due sources."""
 RETRY_S = 60.0
-"""The seconds until a synchronization that another process kept off is tried again."""
+"""The seconds until a synchronization that another process prevented is tried again."""
 BEAT_S = 0.5
-"""The seconds between two looks whether the server ends."""
+"""The seconds between two checks whether the server ends."""
 CLOSE_S = 10.0
 """The seconds for which the end of the server waits for an object that is being fetched."""
 
@@ -63,19 +63,19 @@ class SourceSchedule:
         self._thread.start()
 
     def request(self, source: SourceName) -> None:
-        """Synchronize a source as soon as those before it are done."""
+        """Request the synchronization of a source, after the earlier requests."""
         with self._lock:
             self._requested[source] = None
             self._not_before.pop(source, None)
         self._woken.set()
 
     def list_pending(self) -> frozenset[SourceName]:
-        """Return the sources that were requested, and the one at which the schedule is."""
+        """Return the requested sources, including the one that is being synchronized."""
         with self._lock:
             return frozenset(self._requested) | ({self._current} if self._current else set())
 
     def close(self) -> None:
-        """End the running synchronization; the next server goes on with it."""
+        """End the running synchronization; the next server continues it."""
         self._ending.set()
         self._woken.set()
         if self._thread is not None:
@@ -90,14 +90,14 @@ class SourceSchedule:
                         self._sync(source)
                     finally:
                         self._finish_request()
-            # Such as a folder that is away for a while; the next look may find it.
+            # Such as a folder that is unavailable for a while.
             except Exception as error:  # noqa: BLE001 - nobody would start this thread again
                 LOG.warning("the sources cannot be synchronized: %s", error)
             self._woken.wait(LOOK_S)
             self._woken.clear()
 
     def _iterate_tasks(self) -> Iterator[SourceName]:
-        """Yield what to synchronize now; what somebody asked for goes first."""
+        """Yield the sources to synchronize now, requested ones first."""
         due = self._iterate_due()
         while not self._ending.is_set():
             source = self._take_request() or next(due, None)
@@ -135,7 +135,7 @@ class SourceSchedule:
 
         def check_going_on(*_: object) -> None:
             if self._ending.is_set():
-                raise Interrupted("the server ends; the next one goes on")
+                raise Interrupted("the server ends; the next one continues")
 
         self._not_before[source] = time.monotonic() + RETRY_S
         try:
@@ -149,13 +149,13 @@ class SourceSchedule:
             LOG.info("source %s waits: %s", source.name, error)
             with self._lock:
                 self._requested[source] = None
-        except Exception as error:  # noqa: BLE001 - the list of sources tells any error
+        except Exception as error:  # noqa: BLE001 - the list of sources shows any error
             LOG.warning("source %s: %s", source.name, error)
         else:
-            self._not_before.pop(source, None)  # a request may have done so
+            self._not_before.pop(source, None)  # a request may have removed it
 
     def _take_turn(self, jobs: Jobs, work: "Callable[[], IngestReport]") -> "IngestReport":
-        """Do work in the thread that ingests.
+        """Run work in the ingesting thread of a workspace.
 
         Raises:
             Interrupted: If the server ends before the work begins.
@@ -163,5 +163,5 @@ class SourceSchedule:
         turn = jobs.submit(work)
         while not wait([turn], timeout=BEAT_S).done:
             if self._ending.is_set() and turn.cancel():
-                raise Interrupted("the server ends; the next one goes on")
+                raise Interrupted("the server ends; the next one continues")
         return turn.result()

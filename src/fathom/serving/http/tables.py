@@ -7,9 +7,9 @@ tables, defined in `index.postgres.tables`.
 from dataclasses import dataclass
 
 _GONE = "CREATE TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY) WITHOUT ROWID"
-"""The ids of revoked keys and of what was removed, so that no copy restores it."""
+"""The ids of revoked keys and removed conversations or objects, so that no copy restores them."""
 _DOORS = "CREATE TABLE IF NOT EXISTS doors(id TEXT PRIMARY KEY, is_open INTEGER NOT NULL)"
-"""A table of at most one row: whether callers without a key are let in despite earlier keys."""
+"""At most one row: `is_open` is 1 if callers without a key are let in although keys existed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ AUDIT_TABLES = TableFile(
         "CREATE INDEX IF NOT EXISTS audit_shown_by_line ON audit_shown(line)",
     ),
 )
-"""A line for each request, and what a stream showed after its line was stored."""
+"""`audit` has a line for each request, `audit_shown` what a stream showed after that."""
 CONVERSATION_TABLES = TableFile(
     "conversations.db",
     (

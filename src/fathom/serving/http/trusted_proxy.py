@@ -1,7 +1,7 @@
 """Sign-on by a reverse proxy, which names the user and the user's groups in headers.
 
-A header proves nothing, as anybody can send it. It counts from the address of the proxy alone, and
-with a secret that only the proxy and this server have.
+Anybody can send such headers. They count only in a request from the address of the proxy, with a
+secret that only the proxy and this server have.
 """
 
 import re
@@ -43,13 +43,14 @@ class TrustedProxy:
     addresses: frozenset[IpAddress] = LOOPBACK
 
     def identify_user(self, scope: Scope) -> Caller | None:
-        """Return the user that a request names; `None` if it names none.
+        """Return the user that the headers of a request name; `None` if it has no such headers.
 
         Args:
             scope: The request, whose `client` is the other end of its connection.
 
         Raises:
-            Problem: 401 if a request names a user or a secret, and is not from the proxy.
+            Problem: 401 if the request has one of the headers and is not from the proxy, or its
+                headers do not name one user.
         """
         users = _read_header(scope, self.user_header)
         groups = _read_header(scope, self.groups_header)
@@ -57,15 +58,15 @@ class TrustedProxy:
         if not (users or groups or secrets):
             return None
         is_sent_by_proxy = self._is_known_peer(scope) and self._has_secret(secrets)
-        # A header that comes twice may be one of the user and one of the proxy.
+        # Of two equal headers, one may be from the user and one from the proxy.
         if not is_sent_by_proxy or len(users) != 1 or len(groups) > 1:
             raise build_unauthorized_problem(
-                "the headers of sign-on are not from the proxy", "ask through the proxy"
+                "the sign-on headers are not from the proxy", "send the request through the proxy"
             )
         name = users[0].strip()
         if not _USER.fullmatch(name):
             raise build_unauthorized_problem(
-                "the proxy names no user", "see the headers that the proxy sends"
+                "the proxy names no user", "check the headers that the proxy sends"
             )
         return Caller(
             key=Key(id=f"proxy:{name}", name=name, groups=_split_groups(groups)),
@@ -92,10 +93,10 @@ def build_proxy(
         user_header: The header with the name of the user.
         groups_header: The header with the user's groups; empty for none.
         secret_file: The file with the secret.
-        addresses: The addresses from which the proxy connects; none for loopback.
+        addresses: The addresses from which the proxy connects; by default those of loopback.
 
     Raises:
-        UsageError: If a header is no name, an address is none, or there is no secret.
+        UsageError: If the name of a header or an address is invalid, or there is no secret.
     """
     for option, name in (("user", user_header), ("groups", groups_header or "none")):
         if not _HEADER.fullmatch(name):
@@ -111,8 +112,8 @@ def build_proxy(
 def _load_secret(file: Path | None) -> str:
     if file is None:
         raise UsageError(
-            "--proxy-user-header: anybody could send it; give --proxy-secret FILE with a secret, "
-            f"and let the proxy send it as {SECRET_HEADER}"
+            "--proxy-user-header: anybody could send this header; give --proxy-secret FILE with a "
+            f"secret, and let the proxy send it as {SECRET_HEADER}"
         )
     try:
         secret = file.read_text(encoding="utf-8-sig").strip()
@@ -120,7 +121,7 @@ def _load_secret(file: Path | None) -> str:
         raise UsageError(f"--proxy-secret {file}: {error}; write a secret into it") from None
     if len(secret) < LEAST_SECRET_CHARS or not (secret.isascii() and secret.isprintable()):
         raise UsageError(
-            f"--proxy-secret {file}: give at least {LEAST_SECRET_CHARS} characters of ASCII in one "
+            f"--proxy-secret {file}: give at least {LEAST_SECRET_CHARS} ASCII characters in one "
             "line, such as `openssl rand -hex 32` prints"
         )
     SECRETS.add(secret)
@@ -137,18 +138,18 @@ def _check_address(text: str) -> IpAddress:
 
 
 def _parse_address(text: str) -> IpAddress:
-    """Return an address; one of IPv4 within IPv6, as a socket for both gives it, as IPv4."""
+    """Return an address; convert an IPv4 address that is mapped into IPv6 to IPv4."""
     address = ip_address(text)
     return getattr(address, "ipv4_mapped", None) or address
 
 
 def _read_header(scope: Scope, name: str) -> list[str]:
-    """Return the values of all headers of a name; what is no UTF-8 becomes no legal name."""
+    """Return the values of all headers of a name; other bytes than UTF-8 are replaced."""
     wanted = name.lower().encode("ascii")
     return [value.decode("utf-8", "replace") for key, value in scope["headers"] if key == wanted]
 
 
 def _split_groups(values: Sequence[str]) -> frozenset[str]:
-    """Return the groups in a header; those that no rule could name are left out, also `*`."""
+    """Return the groups in a header without invalid names; `*` is invalid too."""
     names = (name.strip() for value in values for name in value.split(","))
     return frozenset(name for name in names if GROUP.fullmatch(name))

@@ -1,4 +1,4 @@
-"""Uploaded files: safe names, and writing them into a folder."""
+"""The writing of uploaded files into a folder, under safe names."""
 
 import os
 import stat
@@ -17,9 +17,9 @@ from fathom.system import create_folder, sync_folder
 PIECE = 1 << 20
 """The bytes of one read."""
 MOST_DEPTH = 8
-"""The number of nested folders, with the file itself."""
+"""The number of parts of a path: folders and the file itself."""
 MOST_BYTES = 200
-"""The length of the name of a file or a folder, in bytes of UTF-8."""
+"""The length of the name of a file or a folder in bytes of UTF-8, at most."""
 
 
 class UnstorableFile(Exception):
@@ -32,7 +32,7 @@ class StoredUpload:
 
     Attributes:
         names: The name that the client gave each stored file, by its path.
-        refused: The other files: the name as `path`, `outcome` and `reason`.
+        refused: The files that were not stored: their name as `path`, `outcome` and `reason`.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ def make_safe_name(name: str) -> str:
     """Return the path below the uploads under which a file of this name is stored.
 
     Raises:
-        UnstorableFile: If there is none.
+        UnstorableFile: If the name is empty, too long, too deep or hidden.
     """
     clean = "".join(char for char in name if unicodedata.category(char)[0] != "C")
     parts = [part.strip() for part in clean.replace("\\", "/").split("/")]
@@ -51,9 +51,9 @@ def make_safe_name(name: str) -> str:
     if not path_parts:
         raise UnstorableFile("the file has no name")
     if len(path_parts) > MOST_DEPTH:
-        raise UnstorableFile(f"it lies in more than {MOST_DEPTH} folders")
+        raise UnstorableFile(f"its path has more than {MOST_DEPTH} parts")
     if any(len(part.encode()) > MOST_BYTES for part in path_parts):
-        raise UnstorableFile(f"a name of more than {MOST_BYTES} bytes")
+        raise UnstorableFile(f"a part of its path has more than {MOST_BYTES} bytes")
     # Unfinished uploads and notes of jobs are hidden files of the same folder.
     if any(part.startswith(".") for part in path_parts):
         raise UnstorableFile("hidden files are not read")
@@ -61,7 +61,10 @@ def make_safe_name(name: str) -> str:
 
 
 def is_upload(path: Path, folder: Path) -> bool:
-    """Return whether `store` wrote this file into the folder; files behind links do not count."""
+    """Return whether a path is that of a file in the folder which `store_files` can have written.
+
+    A link, or a file in a folder that is a link, is none.
+    """
     try:
         name = path.relative_to(folder).as_posix()
         is_inside = name == make_safe_name(name) and path.resolve() == folder.resolve() / name
@@ -73,7 +76,7 @@ def is_upload(path: Path, folder: Path) -> bool:
 def store_files(files: Sequence[UploadFile], folder: Path) -> StoredUpload:
     """Write files into a folder; each is stored completely or not at all.
 
-    A stored file outlasts a loss of power, as the job that ingests it does.
+    A stored file survives a loss of power, as does the job that ingests it.
 
     Raises:
         RunError: If the folder cannot be made.
@@ -121,12 +124,12 @@ def _choose_path(folder: Path, name: str, taken: Mapping[str, str]) -> Path:
         raise UnstorableFile("a folder has this name")
     # Only the server writes here: a link would be an attack.
     if not path.parent.resolve().is_relative_to(folder.resolve()):
-        raise UnstorableFile("its folder lies elsewhere")
+        raise UnstorableFile("its folder is a link to another place")
     return path
 
 
 def _remove_empty_folders(top: Path) -> None:
-    """Remove a folder and those in it that removed uploads have left empty."""
+    """Remove all empty folders below a folder, and the folder itself if it is then empty."""
     for place, _, _ in os.walk(top, topdown=False):
         with suppress(OSError):  # it is not empty
             Path(place).rmdir()

@@ -25,18 +25,18 @@ from fathom.serving.http.object_store import Objects, create_object_store
 FOLDER = "workspaces"
 """The folder of the other workspaces, below the index of the default one."""
 WATCH_S = 5.0
-"""The seconds between two searches for jobs that another server has left."""
+"""The seconds between two searches for jobs whose server has ended."""
 MOST_UNUSED = 16
-"""The engines of viewers that stay open while nobody uses them.
+"""The number of unused engines of viewers that stay open.
 
-Each has connections of its own, and every change of the rules may need other ones."""
+Each has its own connections, and each change of the rules may need other engines."""
 LOG = open_log("fathom.serving")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Workspace:
-    """The documents of a tenant, and all that comes from them.
+    """The documents of a tenant, with the stores beside them.
 
     Attributes:
         name: The name; empty for the default workspace.
@@ -46,9 +46,9 @@ class Workspace:
         conversations: The conversations.
         replies: The replies to requests with an idempotency key.
         objects: The files and vector stores of OpenAI's interface.
-        owner: The name of the key whose traces and conversations alone are shown; empty if all are.
-        storing: The lock under which files are stored with their job, or removed: a removal must
-            not meet a new file whose job is not known yet.
+        owner: The name of the only key whose traces and conversations are shown; empty for all.
+        storing: The lock to hold while files are stored with their job, or removed, so that a
+            removal does not meet a new file whose job is not known yet.
     """
 
     name: str
@@ -84,23 +84,23 @@ _EngineKey = tuple[str, Viewer]
 class LimitedEngines:
     """The engines that read on behalf of viewers; those used last stay open.
 
-    It is not safe for threads: its owner has a lock.
+    This class is not safe for threads: `Workspaces` holds its lock during each call.
     """
 
     def __init__(self) -> None:
         self._engines: dict[_EngineKey, Engine] = {}
         self._uses = Counter[_EngineKey]()
-        # Filled by finalizers, which may run at any point of any thread, so they take no lock.
+        # Finalizers append to it. They may run at any point of any thread, so they take no lock.
         self._released = deque[_EngineKey]()
 
     def get_engine(self, key: _EngineKey, open_engine: Callable[[], Engine]) -> Engine:
-        """Return the engine of a key, opened if it is not; it becomes the one used last."""
+        """Return the engine of a key, open it if necessary, and mark it as used last."""
         engine = self._engines.pop(key) if key in self._engines else open_engine()
         self._engines[key] = engine
         return engine
 
     def hold(self, key: _EngineKey, user: object) -> None:
-        """Keep an engine open as long as an object lives that uses it, and close unused ones."""
+        """Keep an engine open while the object `user` lives, which uses it; close unused ones."""
         self._uses[key] += 1
         weakref.finalize(user, self._released.append, key).atexit = False
         while self._released:
@@ -141,7 +141,7 @@ class Workspaces:
             return self._limit(self._open[name], caller)
 
     def _limit(self, space: Workspace, caller: Caller) -> Workspace:
-        """Return a workspace without what is hidden from a caller."""
+        """Return the workspace as a caller may see it, without hidden documents."""
         viewer = caller.viewer
         if viewer is None or (readers := space.engine.list_readers()) is None:
             return space
@@ -154,7 +154,7 @@ class Workspaces:
         return limited
 
     def resume(self, list_names: Callable[[], Sequence[str]] = tuple) -> None:
-        """Continue the jobs that ended servers left in all workspaces, and watch for new ones.
+        """Continue the jobs of servers that ended, in all workspaces, and watch for further ones.
 
         Args:
             list_names: Returns the workspaces that keys name.
@@ -165,7 +165,7 @@ class Workspaces:
                 self._resume_jobs(list_names)
 
         self._resume_jobs(list_names, begins=True)
-        # Another server may die at any time, and nobody tells this one.
+        # Another server may die at any time without notice.
         self._watcher = threading.Thread(target=watch, name="fathom-jobs", daemon=True)
         self._watcher.start()
 
@@ -188,9 +188,9 @@ class Workspaces:
     def visit(
         self, names: Iterable[str], read: Callable[[Workspace], T], warning: str
     ) -> Iterator[tuple[str, T]]:
-        """Yield what a function returns for each workspace, with the workspace's name.
+        """Call a function for each workspace; yield the workspace's name and the returned value.
 
-        A damaged workspace does not stop the others: it is left out, and the log says so.
+        A workspace that cannot be read is skipped with a line in the log.
 
         Args:
             names: The names of the workspaces.

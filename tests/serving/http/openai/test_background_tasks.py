@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fathom.serving.http.openai.background_tasks import answer_chore, extract_question
+from fathom.serving.http.openai.background_tasks import answer_background_task, extract_question
 
 CHAT = """### Chat History:
 <chat_history>
@@ -28,7 +28,7 @@ def make_open_webui_task(task: str, form: str, chat: str = CHAT) -> str:
 
 
 def test_a_title_is_the_first_question() -> None:
-    reply = answer_chore(
+    reply = answer_background_task(
         make_open_webui_task(
             "Generate a concise title summarizing the chat history.",
             '{ "title": "your concise title here" }',
@@ -40,14 +40,14 @@ def test_a_title_is_the_first_question() -> None:
 
 
 def test_tags_are_words_of_the_questions() -> None:
-    reply = answer_chore(
+    reply = answer_background_task(
         make_open_webui_task("Generate 1-3 broad tags", '{ "tags": ["tag1", "tag2", "tag3"] }')
     )
     assert json.loads(reply or "") == {"tags": ["Books", "Merrow", "Library"]}
 
 
 def test_no_follow_up_questions_are_invented() -> None:
-    reply = answer_chore(
+    reply = answer_background_task(
         make_open_webui_task(
             "Predict 3-5 useful messages", '{ "follow_ups": ["Suggested next message"] }'
         )
@@ -56,7 +56,7 @@ def test_no_follow_up_questions_are_invented() -> None:
 
 
 def test_the_search_query_is_the_last_question() -> None:
-    reply = answer_chore(
+    reply = answer_background_task(
         make_open_webui_task("Analyze the chat history", '{\n  "queries": ["query1"]\n}')
     )
     assert json.loads(reply or "") == {"queries": ["And films?"]}
@@ -68,7 +68,7 @@ def test_a_title_for_librechat_is_bare() -> None:
         "conventions. Only return the title itself.\n\nConversation:\n"
         "User: When does the library open?\nAI: At nine. [1]"
     )
-    assert answer_chore(prompt) == "When does the library open?"
+    assert answer_background_task(prompt) == "When does the library open?"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_title_for_librechat_is_bare() -> None:
     ],
 )
 def test_questions_are_no_background_tasks(question: str) -> None:
-    assert answer_chore(question) is None
+    assert answer_background_task(question) is None
     assert extract_question(question) == question
 
 
@@ -92,12 +92,12 @@ def test_the_question_behind_documents_of_open_webui_is_found() -> None:
         'citations.\n\n<context>\n<source id="1">Some text</source>\n</context>\n\n'
         "When does the library open?"
     )
-    assert answer_chore(prompt) is None
+    assert answer_background_task(prompt) is None
     assert extract_question(prompt) == "When does the library open?"
 
 
 @pytest.mark.parametrize("text", ["\n", " ", "<chat_history>", "### Task: "])
 def test_prompts_of_any_length_are_classified_in_linear_time(text: str) -> None:
     prompt = text * (4_000_000 // len(text))  # would take hours if each place were tried
-    assert answer_chore(prompt) is None
+    assert answer_background_task(prompt) is None
     assert extract_question(prompt) == prompt

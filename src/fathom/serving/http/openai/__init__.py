@@ -2,9 +2,8 @@
 
 from fastapi import APIRouter
 
-from fathom.serving.http.openai import chat, embeddings, files, responses, vector_stores
-from fathom.serving.http.openai import models as choices
+from fathom.serving.http.openai import chat, embeddings, files, models, responses, vector_stores
 
 router = APIRouter(prefix="/v1", tags=["openai"])
-for module in (choices, chat, responses, embeddings, files, vector_stores):
+for module in (models, chat, responses, embeddings, files, vector_stores):
     router.include_router(module.router)

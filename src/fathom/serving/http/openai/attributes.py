@@ -1,4 +1,4 @@
-"""Attributes of files in vector stores, conditions on them, and the tool that searches there."""
+"""Attributes of files in vector stores, conditions on them, and the tool that searches files."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -25,13 +25,16 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 class OpenAIBody(BaseModel):
-    """A request body whose unknown fields are ignored, as clients send many."""
+    """A request body that ignores unknown fields, because clients send many."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class AttributeComparison(OpenAIBody):
-    """A condition on an attribute; a missing one, or one of another type, never meets it."""
+    """A condition on an attribute; a missing attribute, or one of another type, never meets it.
+
+    For `nin`, an attribute of another type counts as not in the list.
+    """
 
     type: Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
     key: str
@@ -70,14 +73,14 @@ AttributeConditions.model_rebuild()
 
 
 def _are_alike(stored: Scalar, value: Scalar) -> bool:
-    """Return whether both are texts, both numbers or both booleans."""
+    """Return whether both values are texts, both are numbers, or both are booleans."""
     if isinstance(stored, bool) or isinstance(value, bool):
         return isinstance(stored, bool) and isinstance(value, bool)
     return isinstance(stored, str) == isinstance(value, str)
 
 
 class RankingOptions(OpenAIBody):
-    """The least score of a result; the ranking is always Fathom's own."""
+    """The options of a ranking; only the least score of a result has an effect."""
 
     score_threshold: float = Field(default=0.0, ge=0, le=1)
 

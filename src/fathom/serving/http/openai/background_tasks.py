@@ -1,7 +1,7 @@
-"""Chores of chat clients, which are no questions: titles, tags, suggestions.
+"""Background tasks of chat clients: prompts for titles, tags and suggestions.
 
-Clients send such prompts to the model of the chat. They are answered here from the prompt alone,
-without a retrieval and without any budget.
+Clients send such prompts to the model of the chat. They are answered from the prompt alone, without
+a retrieval and without a budget.
 """
 
 import json
@@ -12,7 +12,7 @@ from fathom.question.question import Question
 from fathom.text.content_words import ContentTerms
 
 LONGEST_TITLE = 60
-"""Characters."""
+"""The number of characters of a title, at most."""
 _TAGS = 3
 _OPEN_WEBUI = re.compile(r"\s*### Task:\s")
 _FORM = re.compile(r'\{\s*"(title|tags|follow_ups|queries|prompt|text|emoji)"\s*:')
@@ -25,11 +25,11 @@ _CONTEXT = re.compile(
 )
 
 
-def answer_chore(prompt: str) -> str | None:
-    """Answer a chore; `None` if the prompt is a question after all.
+def answer_background_task(prompt: str) -> str | None:
+    """Answer a prompt if it is a background task; return `None` for a question.
 
-    Known are Open WebUI's prompts for titles, tags, follow-up questions, search queries, prompts of
-    images and completions, and LibreChat's prompts for titles.
+    Recognised are Open WebUI's prompts for titles, tags, follow-up questions, search queries, image
+    prompts and completions, and LibreChat's prompts for titles.
     """
     if _LIBRECHAT.match(prompt):
         return _make_title(next(_iterate_messages(prompt, "User"), ""))
@@ -42,16 +42,16 @@ def answer_chore(prompt: str) -> str | None:
 
 
 def extract_question(prompt: str) -> str:
-    """Return the user's question, without the documents that Open WebUI puts before it.
+    """Return the user's question without the documents that Open WebUI puts before it.
 
-    If nothing follows the documents, return the prompt unchanged.
+    A prompt in which nothing follows the documents is returned unchanged.
     """
     context = _CONTEXT.match(prompt)
     return (prompt[context.end() :] if context else prompt) or prompt
 
 
 def _extract_chat(prompt: str) -> str | None:
-    """Return the text between the first mark of a chat's begin and the last of its end."""
+    """Return the text between the first begin mark and the last end mark of a chat."""
     begin, end = _CHAT
     _, has_begin, rest = prompt.partition(begin)
     # The last end: a message may quote the mark itself.
@@ -68,7 +68,7 @@ def _iterate_messages(chat: str, speaker: str) -> Iterator[str]:
 
 
 def _make_title(question: str) -> str:
-    """Return the question itself, cut at a word."""
+    """Return the question, cut at a word to the length of a title."""
     line = " ".join(question.split())
     if len(line) <= LONGEST_TITLE:
         return line or "Chat"
@@ -76,7 +76,7 @@ def _make_title(question: str) -> str:
 
 
 def _choose_tags(questions: list[str]) -> list[str]:
-    """Return the longest content words."""
+    """Return the longest content words, or a general tag if there are none."""
     words = dict.fromkeys(word for question in questions for word in ContentTerms().words(question))
     candidates = (word for word in words if word.isalpha() and len(word) > 3)
     chosen = sorted(candidates, key=len, reverse=True)[:_TAGS]
@@ -87,7 +87,7 @@ def _choose_tags(questions: list[str]) -> list[str]:
 _REPLIES: Mapping[str, Callable[[list[str]], object]] = {
     "title": lambda questions: _make_title(questions[0] if questions else ""),
     "tags": _choose_tags,
-    # Good follow-up questions would need a search, which a chore must not cost.
+    # Good follow-up questions need a search, which is too expensive for a background task.
     "follow_ups": lambda _: [],
     "queries": lambda questions: questions[-1:],
     "prompt": lambda questions: questions[-1] if questions else "",

@@ -1,7 +1,7 @@
-"""The request bodies of OpenAI's clients, as far as they mean anything here.
+"""The request bodies of OpenAI's clients, with the parameters that have an effect here.
 
 Clients send many parameters for language models (temperature, penalties, tools). A parameter that
-cannot change the answer's content is ignored; one that asks for something impossible is refused.
+cannot change the content of the answer is ignored; one that cannot be satisfied is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from fathom.question.conversation import Dialogue, parse_dialogue
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.api import BudgetBody, Filters
 from fathom.serving.http.openai.attributes import FileSearchTool, OpenAIBody
-from fathom.serving.http.openai.background_tasks import answer_chore, extract_question
+from fathom.serving.http.openai.background_tasks import answer_background_task, extract_question
 from fathom.serving.http.openai.cited_text import strip_frame
 from fathom.serving.http.openai.errors import build_parameter_problem
 from fathom.serving.http.openai.models import get_choice
@@ -34,19 +34,19 @@ _EFFORTS: Mapping[str, Effort] = {
     "xhigh": "high",
     "max": "high",
 }
-"""Fathom's efforts by OpenAI's words for them."""
+"""Fathom's efforts by OpenAI's names of efforts."""
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 
 
 class ChatMessage(OpenAIBody):
-    """A turn; of a content with several elements only the texts count."""
+    """A turn; if its content has several elements, only the texts count."""
 
     role: str = Field(max_length=LONGEST_ROLE)
     content: str | list[dict[str, Any]] | None = None
 
 
 class InputItem(OpenAIBody):
-    """A turn of the input, or an item without a role: a tool call or its output."""
+    """A turn of the input, or an item without a role, which is a tool call or its output."""
 
     role: str | None = Field(default=None, max_length=LONGEST_ROLE)
     content: str | list[Any] | None = None
@@ -59,10 +59,9 @@ class StreamOptions(OpenAIBody):
 
 
 class _QuestionBody(OpenAIBody):
-    """The fields that both ways of asking have.
+    """The common fields of chat completions and responses.
 
-    `filters` and `budget` are Fathom's own, as in `/api/v1/ask`; clients send them as an extra
-    body.
+    `filters` and `budget` are Fathom's own, as in `/api/v1/ask`; clients send them in `extra_body`.
     """
 
     model: str = Field(default="fathom", max_length=200)
@@ -75,7 +74,7 @@ class _QuestionBody(OpenAIBody):
         """Refuse parameters that cannot be satisfied.
 
         Raises:
-            Problem: Names the parameter (400).
+            Problem: If a parameter cannot be satisfied (400).
         """
         if self.tool_choice not in (None, "auto", "none"):
             raise build_parameter_problem(
@@ -110,7 +109,7 @@ class _QuestionBody(OpenAIBody):
 
 
 class ChatBody(_QuestionBody):
-    """A request of chat completions."""
+    """A request of a chat completion."""
 
     messages: list[ChatMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream_options: StreamOptions | None = None
@@ -139,7 +138,7 @@ class TextFormat(OpenAIBody):
 
 
 class ResponsesBody(_QuestionBody):
-    """A request of the Responses API; of its tools only those that search files count."""
+    """A request of a response; of its tools only those that search files count."""
 
     input: str | list[InputItem]
     previous_response_id: str | None = Field(default=None, max_length=200)
@@ -153,7 +152,7 @@ class ResponsesBody(_QuestionBody):
     @field_validator("tools", mode="before")
     @classmethod
     def keep_searches(cls, tools: object) -> object:
-        """Leave out the tools that are ignored."""
+        """Return the tools that search files; the others are ignored."""
         if not isinstance(tools, list):
             return tools or []
         return [
@@ -191,8 +190,8 @@ class ResponsesBody(_QuestionBody):
 class EmbeddingsBody(OpenAIBody):
     """A request of embeddings.
 
-    `input_type` is Fathom's own, as other servers have it: the models of some embedders distinguish
-    texts to search in (`document`) from questions (`query`).
+    `input_type` is not OpenAI's, but other servers have it too: some embedders distinguish texts to
+    search in (`document`) from questions (`query`).
     """
 
     input: str | list[str] | list[int] | list[list[int]]
@@ -208,7 +207,7 @@ class ChatTurn:
 
     Attributes:
         history: The earlier turns.
-        reply: The reply to a chore of the client, which is no question; `None` for a question.
+        reply: The reply to a background task of the client; `None` for a question.
     """
 
     question: str
@@ -217,14 +216,14 @@ class ChatTurn:
 
 
 def parse_turn(messages: Sequence[ChatMessage], before: Dialogue = ()) -> ChatTurn:
-    """Find the last question of a conversation.
+    """Return the last question of a conversation with the turns before it.
 
     Args:
         messages: The client's messages.
-        before: Turns that came before the first of them.
+        before: The turns before the first of the messages.
 
     Raises:
-        Problem: If no message asks anything (400).
+        Problem: If the user's last message has no text (400).
         UsageError: If a turn has an unknown role.
     """
     last = max(
@@ -235,8 +234,8 @@ def parse_turn(messages: Sequence[ChatMessage], before: Dialogue = ()) -> ChatTu
         raise Problem(
             400, "no_question", "messages: the user's last message has no text; send a question"
         )
-    # Chores are answered first: their prompts hold a whole chat, which is no history.
-    if (reply := answer_chore(question)) is not None:
+    # Background tasks are answered first: their prompts hold a whole chat, which is no history.
+    if (reply := answer_background_task(question)) is not None:
         return ChatTurn(question=question, reply=reply)
     turns = [
         {"role": message.role, "content": strip_frame(_join_texts(message.content))}
@@ -265,5 +264,5 @@ def _join_texts(content: str | list[dict[str, Any]] | None) -> str:
 def _check_format(param: str, text_format: Mapping[str, Any] | None) -> None:
     if text_format is not None and text_format.get("type", "text") != "text":
         raise build_parameter_problem(
-            param, "answers are text; the whole answer stands in the field `fathom`"
+            param, "answers are text; the field `fathom` has the whole answer as JSON"
         )

@@ -1,10 +1,11 @@
-"""Chat completions: an answer as the message of an assistant, complete or as a stream."""
+"""Chat completions: answers as messages of an assistant, in one reply or as a stream."""
 
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -48,7 +49,7 @@ async def create_chat_completion(
     caller: ReadCaller,
     page: PageUrl,
 ) -> Response:
-    """Answer a conversation's last question, with citation marks, a list of sources and links."""
+    """Answer the last question of a chat, with citation marks and a list of linked sources."""
     body.check()
     stopping: Shutdown = request.app.state.stopping
     turn = await asyncio.to_thread(parse_turn, body.messages)
@@ -63,7 +64,7 @@ async def create_chat_completion(
             return build_json_reply(completion.build_object(text, Usage()))
         return build_event_stream(
             _stream_all(
-                completion.iterate_first_chunks(),
+                [completion.build_first_chunk()],
                 completion.iterate_answer_chunks(text),
                 completion.iterate_last_chunks(Usage()),
             ),
@@ -71,7 +72,7 @@ async def create_chat_completion(
         )
     if body.stream:
         events = asking.stream(caller, space, question)
-        # What can fail early has failed when the first event is there: it gets its own status.
+        # An early failure comes before the first event, so the reply can still have its status.
         first = await run_while_connected(request, anext(events))
         return build_event_stream(
             _stream_chunks(completion, first, events), stopping, build_error_chunk
@@ -118,9 +119,9 @@ class ChatCompletion:
             **_build_fathom_field(answer),
         }
 
-    def iterate_first_chunks(self) -> Iterator[dict[str, Any]]:
-        """Yield the first chunk."""
-        yield self._build_chunk({"role": "assistant", "content": ""})
+    def build_first_chunk(self) -> dict[str, Any]:
+        """Build the first chunk, which has no text."""
+        return self._build_chunk({"role": "assistant", "content": ""})
 
     def build_status_chunk(self, description: str, *, done: bool = False) -> dict[str, Any]:
         """Build the chunk of a status, which Open WebUI shows and other clients ignore."""
@@ -131,7 +132,7 @@ class ChatCompletion:
         return {**self._build_chunk({}), "event": event}
 
     def iterate_answer_chunks(self, text: CitedText) -> Iterator[dict[str, Any]]:
-        """Yield the text by lines, then each source, with its quote for Open WebUI."""
+        """Yield a chunk for each line of the text, then one for each source with its quote."""
         for line in text.text.splitlines(keepends=True):
             yield self._build_chunk({"content": line})
         for source in text.sources:
@@ -141,7 +142,7 @@ class ChatCompletion:
     def iterate_last_chunks(
         self, usage: Usage, answer: Answer | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Yield the last chunks."""
+        """Yield the chunk that ends the text, and the chunk of the usage if it was requested."""
         yield {**self._build_chunk({}, finish_reason="stop"), **_build_fathom_field(answer)}
         if self.with_usage:
             head = self._build_head("chat.completion.chunk")
@@ -164,11 +165,11 @@ async def _stream_chunks(
 ) -> AsyncGenerator[ServerEvent, None]:
     """Yield the chunks of a question's events.
 
-    Sentences that are not final yet are left out: a chat cannot take back what it has shown, and
-    must show what is stored.
+    Sentences that are not final yet are left out, because a chat cannot take back a sentence that
+    it has shown.
     """
     try:
-        for chunk in (*completion.iterate_first_chunks(), *_iterate_chunks(completion, first)):
+        for chunk in (completion.build_first_chunk(), *_iterate_chunks(completion, first)):
             yield _build_event(chunk)
         async for event in rest:
             for chunk in _iterate_chunks(completion, event):
@@ -196,7 +197,7 @@ def _summarize_answer(answer: Answer) -> str:
 
 
 def build_usage_json(usage: Usage) -> dict[str, Any]:
-    """Build the usage of language models; zeros if none was called."""
+    """Build the tokens of language models; they are 0 if no model was called."""
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -239,8 +240,7 @@ def _build_event(chunk: dict[str, Any]) -> ServerEvent:
     return ServerEvent("", encode_json(chunk))
 
 
-async def _stream_all(*groups: Iterator[dict[str, Any]]) -> AsyncGenerator[ServerEvent, None]:
-    for group in groups:
-        for chunk in group:
-            yield _build_event(chunk)
+async def _stream_all(*groups: Iterable[dict[str, Any]]) -> AsyncGenerator[ServerEvent, None]:
+    for chunk in chain(*groups):
+        yield _build_event(chunk)
     yield DONE

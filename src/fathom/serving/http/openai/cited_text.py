@@ -1,4 +1,4 @@
-"""An answer as the text of a chat: citation marks, a list of sources, and their links."""
+"""Answers as texts of a chat, with citation marks and a list of linked sources."""
 
 import re
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ from fathom.serving.wording import (
 from fathom.types import PARTIAL_LIST, Answer, Citation
 
 LONGEST_NAME = 160
-"""The shown length of a source's name, in characters."""
+"""The number of characters of a source's name, at most."""
 LONGEST_QUOTE = 300
-"""The shown length of a quote in the list, in characters; the annotation has all of it."""
+"""The number of characters of a quote in the list, at most; an event for Open WebUI has all."""
 QUOTED_WORDS = 8
-"""The number of a quote's words that locate it on a page of the web."""
+"""The number of first words of a quote that locate it on a web page."""
 _HEADS = "|".join(re.escape(head) for words in LANGUAGES for head in (words.sources, words.nearest))
 _UNDERSTOOD = "|".join(re.escape(words.understood) for words in LANGUAGES)
 _UNSURE = "|".join(re.escape(words.unsure) for words in LANGUAGES)
-# `(?<!\n)` starts at the first of several line breaks only: a client can send any number of
-# them, and trying each one would take quadratic time.
+# `(?<!\n)` starts only at the first of several line breaks. A client can send any number of them,
+# and starting at each one would take quadratic time.
 _FRAME = re.compile(
     rf"\A(?:\*(?:{_UNDERSTOOD}): .*\*\n+)?(?:\*(?:{_UNSURE}):\*\n+)?"
     rf"|(?<!\n)\n+\*\*(?:{_HEADS})\*\*\n[\s\S]*\Z"
@@ -39,10 +39,11 @@ class Source:
     """A source of a text, with its link.
 
     Attributes:
-        name: The title, section and page, as they stand in the document; no Markdown.
-        url: The page at the quote, or the page of the web; absolute, never empty.
-        start: The offset of its first mark in the text.
-        end: The end of the mark, half-open.
+        citation: The citation.
+        name: The title, section and page in the words of the document; not Markdown.
+        url: The absolute address of the quote on Fathom's page or on a web page; never empty.
+        start: The offset of the first mark of the source in the text.
+        end: The offset after that mark.
     """
 
     citation: Citation
@@ -54,7 +55,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitedText:
-    """Markdown without foreign links or marks, with its sources in the order of their marks."""
+    """Markdown whose only links and marks are those of its sources, with the sources in order."""
 
     text: str
     sources: tuple[Source, ...]
@@ -65,7 +66,7 @@ def render_cited_text(answer: Answer, base_url: str) -> CitedText:
 
     Args:
         answer: The answer or abstention.
-        base_url: The address of the page, ending in a slash; the links lead there.
+        base_url: The address of the page, ending in a slash; links to quotes begin with it.
     """
     wording = choose_wording(answer.standalone_question or answer.question)
     text = "\n\n".join(_iterate_blocks(answer, wording, base_url))
@@ -74,16 +75,16 @@ def render_cited_text(answer: Answer, base_url: str) -> CitedText:
 
 
 def strip_frame(text: str) -> str:
-    """Return the answer's own sentences from a text that `cited_text` rendered.
+    """Return the sentences of the answer in a text that `render_cited_text` made.
 
-    A client sends the text back as the history of the next question; the list of sources is not
-    part of what was said.
+    A client sends the text back as the history of the next question, which must not contain the
+    list of sources.
     """
     return _FRAME.sub("", text)
 
 
 def build_link(citation: Citation, base_url: str) -> str:
-    """Return the link to the page at the quote, or to the page of the web at its first words."""
+    """Return the link to the quote on Fathom's page, or on the web page that it comes from."""
     if citation.source == "web":
         return _build_web_link(citation) or base_url
     document = quote(citation.document, safe="")
@@ -91,7 +92,7 @@ def build_link(citation: Citation, base_url: str) -> str:
 
 
 def _build_web_link(citation: Citation) -> str:
-    """Return the address with a text fragment, as browsers know it; empty if it has no web page."""
+    """Return the web address with a text fragment of the quote; empty if it is no web address."""
     address = citation.document.removeprefix("web:")
     if urlsplit(address).scheme not in {"http", "https"}:
         return ""

@@ -1,4 +1,4 @@
-"""Embeddings by the index's own embedder."""
+"""Embeddings by the embedder of the index."""
 
 import base64
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from fathom.serving.http.workspaces import Workspace
 
 router = APIRouter(route_class=OpenAIRoute)
 MOST_TEXTS = 2_048
-"""The number of texts of one request, as at OpenAI."""
+"""The number of texts of one request, at most, as at OpenAI."""
 BATCH = 32
-"""The number of texts that are embedded between two checks whether the client has left."""
+"""The number of texts that are embedded between two checks for a disconnected client."""
 
 
 @router.post("/embeddings")
@@ -85,7 +85,7 @@ def _check_texts(body: EmbeddingsBody) -> Sequence[str]:
 async def _embed_texts(
     space: Workspace, embedder: Embedder, texts: Sequence[str]
 ) -> tuple[Matrix, int]:
-    """Return the vectors, and the number of tokens read."""
+    """Embed the texts; return a matrix with a row for each text, and the number of tokens."""
     vectors: list[Matrix] = []
     tokens = 0
     for start in range(0, len(texts), BATCH):

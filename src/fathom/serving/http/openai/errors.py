@@ -1,4 +1,4 @@
-"""Errors in the form that OpenAI's clients expect, on every route of this interface."""
+"""Errors in the form that OpenAI's clients expect."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def build_parameter_problem(param: str, reason: str) -> Problem:
 
 
 def _build_response(problem: Problem, param: str | None = None) -> Response:
-    # Without this header OpenAI's own clients retry every 409, 429 and 5xx.
+    # Without this header OpenAI's clients retry every 409, 429 and 5xx.
     should_retry = "true" if problem.retry_after is not None else "false"
     headers = {**problem.build_response().headers, "x-should-retry": should_retry}
     for header in ("content-length", "content-type"):

@@ -1,9 +1,9 @@
-"""Escaping of document text inside Markdown, so that it stays text.
+"""The escaping of document text in Markdown.
 
-Chat clients render what they get. No text of a document may become a link that hides its target, an
-image (which is loaded at once, and so tells its server who reads), HTML, a fence that swallows the
-rest, or a placeholder that a client fills in. As little as possible is changed, because other
-clients show the text as it is: words, addresses and file names stay.
+Chat clients render Markdown. The text of a document must not become a link that hides its target,
+an image (which is loaded at once, and so reveals the reader to its server), HTML, a fence that
+includes the rest of the answer, or a placeholder that a client fills in. As little as possible is
+escaped, because other clients show the text unrendered: words, addresses and file names stay.
 """
 
 import re
@@ -28,11 +28,11 @@ _ACTIVE = re.compile(
 
 
 def escape_markdown(text: str, marks: frozenset[int] = frozenset()) -> str:
-    """Escape all that Markdown or a chat client would interpret.
+    """Escape everything that Markdown or a chat client would interpret.
 
     Args:
         text: The text of a document, or of a language model that has read one.
-        marks: The numbers whose marks, such as `[1]`, are true citation marks.
+        marks: The numbers of citations, whose marks, such as `[1]`, are not escaped.
     """
 
     def escape_match(match: re.Match[str]) -> str:
@@ -46,11 +46,11 @@ def escape_markdown(text: str, marks: frozenset[int] = frozenset()) -> str:
 
 
 def escape_line(text: str, longest: int) -> str:
-    """Escape a text as one line of at most so many characters of the text."""
+    """Escape a text as one line; cut it to `longest` characters before escaping."""
     line = " ".join(text.split())
     return escape_markdown(line if len(line) <= longest else f"{line[:longest].rstrip()}…")
 
 
 def escape_label(text: str, longest: int) -> str:
-    """Escape a text as a line inside a link, where brackets become round."""
+    """Escape a text as one line for the label of a link; square brackets become round."""
     return escape_line(text.translate({ord("["): "(", ord("]"): ")"}), longest)

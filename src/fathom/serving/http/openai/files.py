@@ -1,4 +1,4 @@
-"""OpenAI's files: uploads that are ingested like Fathom's own, each in a folder of its own."""
+"""OpenAI's files: uploads that are ingested like other documents, each in its own folder."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -29,13 +29,13 @@ from fathom.serving.shapes import replace_invisible
 
 router = APIRouter(route_class=OpenAIRoute)
 PURPOSES = frozenset({"assistants", "user_data"})
-"""The purposes of files that are searched."""
+"""The accepted purposes of files."""
 State = Literal["in_progress", "completed", "failed", "cancelled"]
 FileId = Annotated[str, Path(max_length=100)]
 
 
 class Paging(BaseModel):
-    """A page of a list, by the ids before and after it, which sort by age."""
+    """The parameters of one page of a list, bounded by ids, which sort by age."""
 
     after: str = Field(default="", max_length=100)
     before: str = Field(default="", max_length=100)
@@ -45,7 +45,12 @@ class Paging(BaseModel):
     def build_list(
         self, objects: Iterable[str], describe: Callable[[Sequence[str]], Iterable[ObjectData]]
     ) -> Response:
-        """Build the reply with the page of these ids, whose objects `describe` returns."""
+        """Build the reply with one page of objects.
+
+        Args:
+            objects: The ids of all objects.
+            describe: Returns the objects of the ids on the page.
+        """
         is_newest_first = self.order == "desc"
 
         def is_later(object_id: str, cursor: str) -> bool:
@@ -70,7 +75,7 @@ class Paging(BaseModel):
 
 
 class FilePaging(Paging):
-    """A page of the list of files."""
+    """The parameters of one page of the list of files."""
 
     limit: int = Field(default=10_000, ge=1, le=10_000)
     purpose: str = Field(default="", max_length=40)
@@ -82,7 +87,7 @@ class FileState:
 
     Attributes:
         documents: The ids of its documents; several if it is a file of records.
-        reason: The reason why a failed file has no document.
+        reason: The reason of a failure; else empty.
     """
 
     status: State
@@ -98,14 +103,14 @@ def upload_file(
     _: IngestCaller,
     expiry: Annotated[str, Form(alias="expires_after[anchor]", max_length=40)] = "",
 ) -> Response:
-    """Upload a file. It is ingested in the background, and part of the index from then on."""
+    """Upload a file, which is ingested in the background."""
     if purpose not in PURPOSES:
         raise build_parameter_problem("purpose", f"use one of {', '.join(sorted(PURPOSES))}")
     if expiry:
         raise build_parameter_problem("expires_after", "files stay until they are deleted")
     file_id = make_object_id("file-")
     filename = PurePath((file.filename or "").replace("\\", "/")).name
-    # A folder for each file, because files of one name are different files.
+    # Each file has a folder, because files of the same name are different files.
     file.filename = f"{file_id}/{filename}"
     stored = space.files.store([file])
     if stored.refused:
@@ -129,7 +134,7 @@ def upload_file(
 def list_files(
     space: CurrentWorkspace, _: ReadCaller, paging: Annotated[FilePaging, Query()]
 ) -> Response:
-    """List the files that were uploaded here, newest first."""
+    """List the files that were uploaded by this interface, newest first."""
     files = {
         file_id: data
         for file_id, data in space.objects.list_all("file").items()
@@ -160,7 +165,7 @@ def delete_file(file_id: FileId, space: CurrentWorkspace, _: IngestCaller) -> Re
     path = _find_path(space, find_file_data(space, file_id))
 
     def remove() -> None:
-        space.files.remove(path)  # first: its job may still wait, and must not read it again
+        space.files.remove(path)  # first, so that a job that still waits cannot ingest it
         with suppress(UsageError):  # nothing was ingested from it
             space.engine.documents.remove([path])
         space.objects.remove(file_id)
@@ -183,9 +188,8 @@ def find_file_data(space: Workspace, file_id: str) -> ObjectData:
 
 def find_states(space: Workspace, files: Sequence[ObjectData]) -> list[FileState]:
     """Return the states of files, in order."""
-    open_jobs = {
-        job.id for job in space.jobs.list_open()
-    }  # before the index, which a job may complete meanwhile
+    # Read before the index, because a job may end between both reads.
+    open_jobs = {job.id for job in space.jobs.list_open()}
     index = load_or_default(lambda: space.engine.reader(checked=False), None)
     paths = space.files.find_paths({data["path"]: data["name"] for data in files})
     return [
@@ -219,7 +223,7 @@ def _find_path(space: Workspace, data: ObjectData) -> str:
 
 
 def _describe_files(space: Workspace, files: Mapping[str, ObjectData]) -> list[ObjectData]:
-    """Return files as OpenAI's clients expect them."""
+    """Return files in the form that OpenAI's clients expect."""
     statuses = {"in_progress": "uploaded", "completed": "processed", "failed": "error"}
     states = find_states(space, list(files.values()))
     return [

@@ -1,4 +1,4 @@
-"""The models that clients can choose: strategies, and the effort of each."""
+"""The models that clients can choose: strategies with efforts, and the systems of papers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from fathom.serving.http.problems import Problem
 router = APIRouter(route_class=OpenAIRoute)
 NAME = "fathom"
 EMBEDDING = "fathom-embedding"
-"""The index's embedder. Open WebUI offers no model with `embedding` in its name for chats."""
+"""The name of the index's embedder; Open WebUI offers no model with `embedding` in it for chats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The meaning of a model's name; `None` stands for the setting's value."""
+    """The meaning of a model's name; `None` means the value of the settings."""
 
     strategy: str | None = None
     paper: str | None = None
@@ -32,7 +32,7 @@ class Choice:
 def list_choices() -> Mapping[str, Choice]:
     """Return all choices by name: `fathom`, `fathom-high`, `fathom-anchor-low`, and so on.
 
-    A paper's system is `fathom-paper-maf`, with the default effort only.
+    The system of a paper, such as `fathom-paper-maf`, has the default effort only.
     """
     by_name: dict[str, Choice] = {}
     for strategy in (None, *list_names("strategy")):
@@ -62,7 +62,7 @@ def get_choice(model: str) -> Choice:
 
 @router.get("/models")
 def list_models(space: CurrentWorkspace, _: ReadCaller) -> Any:  # noqa: ANN401 - JSON
-    """List the strategies as models; the default effort has no name of its own."""
+    """List the models; a name with the default effort is left out, as it means the same model."""
     default_effort = space.engine.settings.budget.effort
     data = [
         _describe_model(name, choice)

@@ -1,8 +1,8 @@
-"""The Responses API: an answer as a response, which its trace stores.
+"""The Responses API: answers as responses, which are stored as traces.
 
-A response is named after the trace of its answer. So it can be fetched again, byte for byte, and be
-continued by the next question (`previous_response_id`), without a store of its own. A stream
-therefore starts when the answer is complete; until then comments keep it open.
+The id of a response is that of its answer's trace. So it can be fetched again, byte for byte, and
+the next question can continue it (`previous_response_id`), without another store. Therefore the
+events of a stream begin when the answer is complete; until then comments keep it open.
 """
 
 import asyncio
@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from itertools import count
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -57,7 +56,7 @@ Reply = dict[str, Any]
 """A response as JSON."""
 ResponseId = Annotated[str, Path(max_length=200)]
 RESULTS = "file_search_call.results"
-"""The word by which clients ask for what a search has found."""
+"""The value of `include` with which clients request the results of searches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +64,9 @@ class FileSearch:
     """The search in vector stores that a response rests on.
 
     Attributes:
-        members: The files, by the ids of their documents.
+        members: The searched files by the ids of their documents.
         most: The largest number of results.
-        has_results: Whether the response shows the results.
+        has_results: Whether the response includes the results.
     """
 
     members: Mapping[str, Member]
@@ -94,7 +93,7 @@ class FileSearch:
         }
 
     def build_annotation(self, source: Source) -> dict[str, Any]:
-        """Build the annotation of a source: its file, or its address if it is in no file."""
+        """Build the annotation of a source: its file, or its address if it is not in a file."""
         member = self.members.get(source.citation.document)
         if member is None:
             return _build_annotation(source)
@@ -115,7 +114,7 @@ async def create_response(
     caller: ReadCaller,
     page: PageUrl,
 ) -> Response:
-    """Answer the input's last question, with citation marks, a list of sources and links."""
+    """Answer the last question of the input, with citation marks and a list of linked sources."""
     body.check()
     stopping: Shutdown = request.app.state.stopping
     history = await asyncio.to_thread(_load_history, space.engine, body.previous_response_id)
@@ -135,7 +134,7 @@ async def create_response(
         )
     if body.stream:
         events = asking.stream(caller, space, question)
-        # What can fail early has failed when the first event is there: it gets its own status.
+        # An early failure comes before the first event, so the reply can still have its status.
         await run_while_connected(request, anext(events))
         return build_event_stream(
             _stream_answer(space, events, page, search), stopping, _build_error_event
@@ -188,7 +187,7 @@ def _find_trace(engine: Engine, response_id: str) -> Trace:
     trace_id = response_id.removeprefix(PREFIX)
     with suppress(MissingTraceError):
         if trace_id != response_id and (trace := engine.trace(trace_id)).id == trace_id:
-            return trace  # a prefix of an id finds a trace, but names no response
+            return trace  # a prefix of its id would find the trace too, but names no response
     raise Problem(
         404,
         "response_not_found",
@@ -229,7 +228,7 @@ def _build_new_response(
 def _build_answer_response(
     engine: Engine, answer: Answer, page: str, search: FileSearch | None
 ) -> Reply:
-    """Build the response of an answer; without a trace it cannot be fetched again."""
+    """Build the response of an answer, with a random id if the answer has no trace."""
     created = time.time()
     if answer.trace_id is not None:
         created = datetime.fromisoformat(engine.trace(answer.trace_id).started_at).timestamp()
@@ -300,7 +299,7 @@ async def _stream_answer(
     page: str,
     search: FileSearch | None,
 ) -> AsyncGenerator[ServerEvent, None]:
-    """Yield the events of a response when its answer is complete."""
+    """Yield the events of a response once its answer is complete."""
     try:
         async for event in events:
             if isinstance(event, FinalEvent):
@@ -315,10 +314,9 @@ async def _stream_answer(
 
 
 async def _stream_response(reply: Reply) -> AsyncGenerator[ServerEvent, None]:
-    """Yield the events of a response."""
-    numbers = count()
-    for event in _iterate_events(reply):
-        yield _build_event({**event, "sequence_number": next(numbers)})
+    """Yield the numbered events of a response."""
+    for number, event in enumerate(_iterate_events(reply)):
+        yield _build_event({**event, "sequence_number": number})
 
 
 def _iterate_events(reply: Reply) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""OpenAI's vector stores: named sets of uploaded files, which searches can be limited to.
+"""OpenAI's vector stores: named sets of uploaded files, to which searches can be limited.
 
-All files are in the one index of the workspace. A vector store only says which of them a search
-may use, so attaching a file costs nothing, and a file can be in several stores.
+All files are in the index of the workspace. A vector store only says which of them a search may
+use, so attaching a file costs nothing, and a file can be in several stores.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ class MemberBody(OpenAIBody):
 
 
 class StoreBody(OpenAIBody):
-    """A new vector store; the index's own settings decide how files are chunked."""
+    """A new vector store; the settings of the index decide how files are chunked."""
 
     name: str = Field(default="", max_length=256)
     metadata: Attributes | None = None
@@ -64,7 +64,7 @@ class StoreBody(OpenAIBody):
 
 
 class StoreChangeBody(OpenAIBody):
-    """New fields of a vector store; those that are not given stay."""
+    """New fields of a vector store; other fields stay."""
 
     name: str | None = Field(default=None, max_length=256)
     metadata: Attributes | None = None
@@ -72,13 +72,13 @@ class StoreChangeBody(OpenAIBody):
 
 
 class MemberChangeBody(OpenAIBody):
-    """The new attributes of a file in a vector store, in place of all earlier ones."""
+    """The new attributes of a file in a vector store, which replace all earlier ones."""
 
     attributes: Attributes | None
 
 
 class BatchBody(OpenAIBody):
-    """Files to attach together, with common attributes or with those of each."""
+    """Files to attach together, with common or with individual attributes."""
 
     file_ids: list[MemberId] = Field(default_factory=list, max_length=2_000)
     attributes: Attributes | None = None
@@ -95,14 +95,14 @@ class StoreSearchBody(OpenAIBody):
 
 
 class MemberPaging(Paging):
-    """A page of the files of a vector store."""
+    """The parameters of one page of the files of a vector store."""
 
     filter: State | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A file of a vector store, as results name it."""
+    """A file of a vector store, with the fields that results include."""
 
     file_id: str
     filename: str
@@ -146,8 +146,8 @@ def change_store(
     """Change the name or the metadata of a vector store."""
     _refuse_expiry(body.expires_after)
     empty = {"name": "", "metadata": {}}
-    given = {name: getattr(body, name) or empty[name] for name in body.model_fields_set & {*empty}}
-    data = space.objects.change("vector_store", store_id, lambda stored: {**stored, **given})
+    fields = {name: getattr(body, name) or empty[name] for name in body.model_fields_set & {*empty}}
+    data = space.objects.change("vector_store", store_id, lambda stored: {**stored, **fields})
     store = _require_object(data, "vector_store", store_id)
     return build_json_reply(_describe_store(space, store_id, store))
 
@@ -249,7 +249,7 @@ def change_member(
 def get_member_text(
     store_id: StoreId, file_id: FileId, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
-    """Get the text that was read from a file, a part for each of its documents."""
+    """Get the text of a file, with a part for each of its documents."""
     data = _find_member(space, store_id, file_id)
     [(_item, state)] = _pair_states(space, {file_id: data})
     documents = space.engine.documents
@@ -267,7 +267,7 @@ def get_member_text(
 def detach_file(
     store_id: StoreId, file_id: FileId, space: CurrentWorkspace, _: IngestCaller
 ) -> Response:
-    """Take a file out of a vector store; the file itself stays."""
+    """Detach a file from a vector store; the file itself stays."""
     _find_member(space, store_id, file_id)
     space.objects.remove(file_id, store_id)
     reply = {"id": file_id, "object": "vector_store.file.deleted", "deleted": True}
@@ -302,7 +302,7 @@ def get_batch(
 def cancel_batch(
     store_id: StoreId, batch_id: FileId, space: CurrentWorkspace, _: IngestCaller
 ) -> Response:
-    """Cancel a batch: its files that are not ingested yet stay files, outside of searches here."""
+    """Cancel a batch: this vector store does not search its files that are not ingested yet."""
     batch = _find_batch(space, store_id, batch_id)
     waiting = [
         file_id
@@ -334,12 +334,12 @@ def list_batch_members(
 def find_members(
     space: Workspace, store_id: str, condition: AttributeFilter | None = None
 ) -> dict[str, Member]:
-    """Return the files of a vector store that can be searched, by their documents' ids.
+    """Return the searchable files of a vector store by the ids of their documents.
 
     Args:
         space: The workspace.
-        store_id: The vector store.
-        condition: What the attributes of a file must meet.
+        store_id: The id of the vector store.
+        condition: The condition on the attributes of a file; by default none.
 
     Raises:
         Problem: If there is no such vector store (404).
@@ -363,7 +363,7 @@ def build_filter(members: Iterable[str]) -> Filter:
 
 
 def describe_source(member: Member) -> ObjectData:
-    """Return the fields by which results name a file."""
+    """Return the fields of a file in results."""
     return {
         "file_id": member.file_id,
         "filename": member.filename,
@@ -374,7 +374,7 @@ def describe_source(member: Member) -> ObjectData:
 def _find_hits(
     space: Workspace, queries: Sequence[str], members: Mapping[str, Member], count: int
 ) -> list[Hit]:
-    """Return the best hits of several queries, each chunk once, with scores in [0, 1]."""
+    """Return the best hits of several queries, with scores in [0, 1] and without duplicates."""
     engine, best = space.engine, dict[str, Hit]()
     reranker = Reranker.of(engine.assembly)
     for query in queries:
@@ -409,7 +409,11 @@ def _require_object(data: ObjectData | None, kind: str, object_id: str) -> Objec
 
 
 def _collect_members(space: Workspace, files: Sequence[MemberBody]) -> dict[str, ObjectData]:
-    """Return the data of files as members; all must exist before one is attached."""
+    """Return the data of files as members, so that all are checked before one is attached.
+
+    Raises:
+        Problem: If a file does not exist (404).
+    """
     created = {"attached_at": int(time())}
     return {
         file.file_id: {
@@ -427,7 +431,7 @@ def _refuse_expiry(policy: dict[str, Any] | None) -> None:
 
 
 def _choose_members(space: Workspace, store_id: str, files: Iterable[str]) -> dict[str, ObjectData]:
-    """Return those of some files that are in the vector store."""
+    """Return those of the files that are in the vector store."""
     members = space.objects.list_all("member", store_id)
     return {file_id: members[file_id] for file_id in files if file_id in members}
 
@@ -440,7 +444,7 @@ def _attach_files(space: Workspace, store_id: str, members: Mapping[str, ObjectD
 def _pair_states(
     space: Workspace, members: Mapping[str, ObjectData]
 ) -> Iterator[tuple[tuple[str, ObjectData], FileState]]:
-    """Yield the members with their states; a cancelled one is not searched here."""
+    """Yield the members with their states; a cancelled member is not searched."""
     states = find_states(space, list(members.values()))
     for item, state in zip(members.items(), states, strict=True):
         yield item, FileState(status="cancelled") if item[1].get("is_cancelled") else state
