@@ -154,9 +154,11 @@ def test_an_error_becomes_a_problem_with_the_next_step(
     assert json.loads(body)["title"]
 
 
-def test_a_problem_says_in_its_header_when_to_retry() -> None:
-    reply = Problem(503, "overloaded", "too much", retry_after=0.2).build_response()
-    assert reply.headers["retry-after"] == "1"
+@pytest.mark.parametrize(("seconds", "header"), [(0.2, "1"), (1, "1"), (4.5, "5"), (5, "5")])
+def test_a_problem_says_in_its_header_when_to_retry(seconds: float, header: str) -> None:
+    reply = Problem(503, "overloaded", "too much", retry_after=seconds).build_response()
+    assert reply.headers["retry-after"] == header
+    assert json.loads(bytes(reply.body))["retry_after"] == int(header)
     assert reply.headers["content-type"] == "application/problem+json"
 
 

@@ -1,6 +1,7 @@
 """Errors as `application/problem+json` (RFC 9457), with the cause and the next step."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -80,7 +81,7 @@ class Problem(Exception):
 
 
 def _round_up_seconds(seconds: float) -> int:
-    return max(1, round(seconds + 0.5))
+    return max(1, ceil(seconds))
 
 
 _PROBLEMS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
