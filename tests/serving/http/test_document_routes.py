@@ -2,7 +2,6 @@
 fathom.serving.http.uploads, and drawn pages of fathom.documents.sandbox.drawing.
 """
 
-import json
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -28,7 +27,7 @@ from fathom.serving.http.access import LOCAL
 from fathom.serving.http.app import create_app
 from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.job_queue import Job, create_job_queue
-from fathom.serving.http.jobs import NOTES, Jobs
+from fathom.serving.http.jobs import Jobs
 from fathom.serving.http.uploads import UnstorableFile, make_safe_name
 from fathom.settings import Settings
 
@@ -243,16 +242,15 @@ def test_a_name_that_cannot_be_stored_has_a_reason(name: str) -> None:
 
 
 def test_accepted_files_are_read_after_a_restart(settings: Settings) -> None:
-    folder = settings.index.directory / UPLOADS
-    (folder / NOTES).mkdir(parents=True)
-    file = folder.absolute() / "late.md"
+    file = (settings.index.directory / UPLOADS).absolute() / "late.md"
+    file.parent.mkdir(parents=True)
     file.write_text("# Late\n\nThe late bus leaves at 23:55.\n", encoding="utf-8")
-    note = {"names": {str(file): "late.md"}, "refused": []}
-    (folder / NOTES / "00ff.json").write_text(json.dumps(note), encoding="utf-8")
+    queue = create_job_queue(EmbeddedIndex(settings.index.directory), "an earlier server")
+    queue.add(Job(id="00ff", names={str(file): "late.md"}, refused=[]))
+    queue.close()
     with open_client(create_app(settings)) as client:
         assert wait_for_job(client, "00ff")["files"][0]["outcome"] == "ok"
         assert get_document(client, "Late")
-    assert not list((folder / NOTES).iterdir())
 
 
 @dataclass

@@ -4,7 +4,6 @@ An accepted job is not lost: its files and its record are stored before the repl
 during a job, the job is continued by another server, or when that server starts again.
 """
 
-import json
 import os
 import threading
 import time
@@ -26,8 +25,6 @@ if TYPE_CHECKING:  # a server that only answers does not load ingestion
     from fathom.ingest.report import IngestProgress, IngestReport
 
 T = TypeVar("T")
-NOTES = ".jobs"
-"""The folder below the uploads in which an earlier version of Fathom stored its open jobs."""
 BEAT_S = 1.0
 """The seconds between two updates of a job's progress, which also renew its lease."""
 MOST_STARTS = 2
@@ -89,13 +86,6 @@ class Jobs:
         Args:
             begins: Whether this server is just starting, so that no local file is being read.
         """
-        for note in sorted((self._files.folder / NOTES).glob("*.json")):
-            # A broken note must not keep the server from starting.
-            with suppress(ValueError, KeyError, OSError):
-                fields = json.loads(note.read_text(encoding="utf-8"))
-                if self._queue.get(note.stem) is None:
-                    self._queue.add(Job(id=note.stem, **fields))
-                note.unlink()
         if self._queue.has_open():
             self._wake()
         self._files.remove_leftovers(idle=begins and not self.list_open())

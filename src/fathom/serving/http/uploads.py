@@ -54,7 +54,7 @@ def make_safe_name(name: str) -> str:
         raise UnstorableFile(f"its path has more than {MOST_DEPTH} parts")
     if any(len(part.encode()) > MOST_BYTES for part in path_parts):
         raise UnstorableFile(f"a part of its path has more than {MOST_BYTES} bytes")
-    # Unfinished uploads and notes of jobs are hidden files of the same folder.
+    # Unfinished uploads are hidden files of the same folder.
     if any(part.startswith(".") for part in path_parts):
         raise UnstorableFile("hidden files are not read")
     return "/".join(path_parts)
