@@ -295,8 +295,8 @@ def test_an_interrupted_ingestion_reports_what_is_stored(
 
     with monkeypatch.context() as patch:
         patch.setattr("fathom.ingest.workers.work.detect_language", interrupt)
-        where = "kept of the new index, and the old one as it was" if flags else "kept in the index"
-        check_one_line(run(*command), 130, f"3 documents are {where} (3 of 5 files)", "to go on")
+        where = "the new index beside the old one" if flags else "the index"
+        check_one_line(run(*command), 130, f"stored in {where} (3 of 5 files)", "to continue")
     assert run("status", "--json").json["documents"] == (2 if flags else 3)
     done = run(*command, "--json").json
     assert (done["new"], done["unchanged"]) == (2, 3)

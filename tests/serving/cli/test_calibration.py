@@ -84,10 +84,12 @@ def test_feedback_reports_its_effect(run: CommandRunner, corpus: Path) -> None: 
     run("ingest", str(corpus))
     trace = run("ask", QUESTION, "--json").json["trace_id"]
     output = run("feedback", trace[:12], "--right")
-    assert output.out == "kept: right; given again to this question while its quote stands\n"
+    assert output.out == (
+        "stored: right; this question gets it again while its quote is in the documents\n"
+    )
     again = run("ask", QUESTION)
     assert "verified by a person" in again.out
-    assert run("feedback", trace, "--wrong").out.startswith("kept: wrong; `fathom calibrate")
+    assert run("feedback", trace, "--wrong").out.startswith("stored: wrong; `fathom calibrate")
     reply = run("feedback", trace, "--answer", "seventy", "--json").json
     assert (reply["said"], reply["again"]) == ("answer", None)
     file = str(corpus / "hours.txt")

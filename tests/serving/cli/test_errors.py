@@ -164,7 +164,7 @@ def test_an_index_that_is_still_filling_is_reported(
         answer = run("ask", "How much does a mooring permit cost?", "--json")
     for ran in (hits, answer):
         assert ran.code == 0
-        assert "is writing to the index; what is not stored yet is not found" in ran.err
+        assert "is writing to the index; unfinished documents are not found yet" in ran.err
     run("docs", "rm", str(corpus / "fees.md"))
     with WriterLock(tmp_path / ".fathom" / "lock"):
         ran = run("ask", "How much does a mooring permit cost?")

@@ -100,7 +100,7 @@ def test_the_planner_of_mao_is_trained_and_asked_and_a_replay_tells_it_from_anot
 ) -> None:
     options = ("--strategy", "mao", "--records", "kept.jsonl", "--updates", "5", "--no-measure")
     done = run("train", "planner", toy_dataset, *options)
-    assert "`--set mao.policy=planner.json` asks it" in done.out
+    assert "`--set mao.policy=planner.json` uses it" in done.out
     file = tmp_path / "planner.json"
     assert PolicyNetwork.from_json(file.read_text()).strategy == "mao"
     write_policy(file, "R,AG")
@@ -135,7 +135,7 @@ def test_a_policy_of_another_strategy_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name questions to record outcomes of, or --records that hold some"),
+        ((), "name data sets to record outcomes of, or a file of them with --records"),
         (("--records", "none.jsonl"), "name questions"),
         (("--records", "{records}", "--out", "no/where.json"), "cannot be written"),
     ],

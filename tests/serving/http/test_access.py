@@ -321,9 +321,9 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) ->
     assert isinstance(unknown, UsageError)
     revoked = runner.invoke(commands, ["keys", "revoke", payload["id"], *index])
     assert revoked.exit_code == 0
-    assert "it was the last: nobody can ask until" in revoked.stdout
+    assert "it was the last: nobody can ask before" in revoked.stdout
     listed = runner.invoke(commands, ["keys", "list", *index]).stdout
-    assert listed.startswith("no keys; nobody can ask until `fathom keys add NAME`")
+    assert listed.startswith("no keys; nobody can ask before `fathom keys add NAME`")
     assert json.loads(runner.invoke(commands, ["keys", "list", "--json", *index]).stdout) == {
         "keys": [],
         "door": "closed",
@@ -331,7 +331,7 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) ->
     opened = runner.invoke(commands, ["keys", "open", *index])
     assert opened.stdout.startswith("on 127.0.0.1 nobody needs a key")
     listed = runner.invoke(commands, ["keys", "list", *index]).stdout
-    assert listed == "no keys: on 127.0.0.1 nobody needs one\n"
+    assert listed == "no keys; on 127.0.0.1 nobody needs one\n"
 
 
 def test_a_server_that_never_had_a_key_stays_open(tmp_path: Path) -> None:

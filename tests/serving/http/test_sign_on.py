@@ -655,7 +655,7 @@ def test_the_real_server_signs_on_and_holds_no_secret(
     child = start_server(folder, "--oidc", provider.url)
     assert child.stderr is not None
     try:
-        assert "names no way to tell groups again" in child.stderr.readline()
+        assert "cannot be asked again for groups" in child.stderr.readline()
         address = child.stderr.readline().split()[2].rstrip("/")
         with httpx.Client(base_url=address, timeout=60) as client:
             origin = {"Origin": address}

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
-    # All else is imported here, so that Ctrl-C meanwhile also ends in one line.
+    # Imported inside, so that Ctrl-C during the imports also ends with one line.
     try:
         from fathom.serving.cli.app import main as run
     except KeyboardInterrupt as interrupt:

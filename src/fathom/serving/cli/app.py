@@ -1,4 +1,4 @@
-"""The command line: parsing of arguments and printing only."""
+"""The command line, which only parses arguments and prints."""
 
 import gc
 import json
@@ -41,13 +41,13 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
 GARBAGE_AFTER = 50_000
 """The number of new objects that starts a garbage collection.
 
-At Python's default of 700, the collections during the imports take a tenth of the start."""
+With Python's default of 700, collections during the imports take a tenth of the start-up time."""
 
 app = typer.Typer(
     name="fathom",
     help='Ask your own documents: cited answers, or an honest "I don\'t know".',
     no_args_is_help=True,
-    # Without frames: the import of what draws them takes half the time of `--help`.
+    # No frames: importing the library that draws them takes half the time of `--help`.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
@@ -64,14 +64,14 @@ def main() -> NoReturn:
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing above reports errors
         sys.exit(report_error(error, as_json=as_json))
-    if code == Interrupted.exit_code:  # Typer turns Ctrl-C into this code, without a word
+    if code == Interrupted.exit_code:  # Typer turns Ctrl-C into this code, without a message
         sys.exit(report_error(KeyboardInterrupt(), as_json=as_json))
     sys.exit(code if isinstance(code, int) else 0)
 
 
 @cache
 def _build_command() -> Callable[..., object]:
-    """Return the command line, built once a process: that takes as long as a short command."""
+    """Build the command line once in a process, because that takes as long as a short command."""
     return typer.main.get_command(app)
 
 
@@ -108,12 +108,14 @@ def ingest(
     ] = False,
     include: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Only files like this, as '*.md'; may be repeated."),
+        typer.Option(
+            metavar="PATTERN", help="Only files that match, such as '*.md'; may be repeated."
+        ),
     ] = None,
     exclude: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PATTERN", help="Leave out files and folders like this; may be repeated."
+            metavar="PATTERN", help="Leave out files and folders that match; may be repeated."
         ),
     ] = None,
     workers: Annotated[
@@ -122,12 +124,14 @@ def ingest(
     ] = None,
     wait_vectors: Annotated[
         bool,
-        typer.Option("--wait-vectors", help="Make documents searchable only with vectors."),
+        typer.Option(
+            "--wait-vectors", help="Make documents searchable only once they have vectors."
+        ),
     ] = False,
     readers: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Who may read which documents, as TOML; kept from then on."
+            metavar="FILE", help="TOML rules on who may read which documents; the index keeps them."
         ),
     ] = None,
     report: Annotated[
@@ -138,7 +142,7 @@ def ingest(
     ] = False,
     paper: Annotated[
         str | None,
-        typer.Option(help=f"Cut, and embed, as a paper does: {', '.join(PAPERS)}."),
+        typer.Option(help=f"Cut and embed documents as a paper does: {', '.join(PAPERS)}."),
     ] = None,
     follow: Annotated[
         bool, typer.Option("--watch", help="Ingest again after every change, until Ctrl-C.")
@@ -183,7 +187,7 @@ def ingest(
             )
         failure_counts.append(outcome.failed)
         for rule in engine.documents.list_unused_rules() if readers else ():
-            sys.stderr.write(f"fathom: --readers {readers}: no document fits {rule.pattern}\n")
+            sys.stderr.write(f"fathom: --readers {readers}: no document matches {rule.pattern}\n")
         if report is not None:
             text = json.dumps(asdict(outcome), ensure_ascii=False, indent=1)
             report.write_text(f"{text}\n", encoding="utf-8")
@@ -199,11 +203,11 @@ def ingest(
             )
         else:
             ingest_once(engine)
-    # With --watch the last round counts: a file that failed before may have been mended since.
+    # With --watch the last round counts: a file that failed before may be repaired since.
     return 6 if failure_counts[-1] else 0
 
 
-# This order is that of the help: the commands that everybody needs come first.
+# The help has this order, in which the commands that everybody needs come first.
 app.command()(ask)
 app.command()(search)
 app.command()(documents.status)

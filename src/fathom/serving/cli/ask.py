@@ -1,4 +1,4 @@
-"""`fathom ask`: an answer with citations, in full or in a few lines, or an honest refusal."""
+"""The command `fathom ask`."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -56,7 +56,7 @@ def ask(
     deadline: DeadlineOption = None,
     max_error: MaxErrorOption = None,
     brief: Annotated[
-        bool, typer.Option("--brief", help="A few lines: answer, quotes with places, how sure.")
+        bool, typer.Option("--brief", help="A few lines: answer, quotes, places and probability.")
     ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Also show the steps with their reasons.")
@@ -125,7 +125,7 @@ def ask(
 
 def choose_exit_code(answer: "Answer") -> int:
     """Return the exit code of an answer."""
-    # Scripts can then ask again with a higher effort, which no other abstention calls for.
+    # A code of its own: only after this abstention a higher effort may help.
     if answer.status == "abstained" and answer.stop_reason == "budget":
         return OUT_OF_BUDGET
     return TENTATIVE if answer.tentative else EXIT_CODES[answer.status]

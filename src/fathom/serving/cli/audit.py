@@ -1,4 +1,4 @@
-"""The command that shows the audit log of the server."""
+"""The command `fathom audit`, which shows the audit log of the server."""
 
 import csv
 import json
@@ -24,13 +24,13 @@ def audit(
         str, typer.Option(metavar="TIME", help="From this date or time on, in UTC.")
     ] = "",
     key: Annotated[
-        str, typer.Option(metavar="KEY", help="Only of this key, by its id or its name.")
+        str, typer.Option(metavar="KEY", help="Only lines of this key, by its id or its name.")
     ] = "",
     index: IndexOption = None,
     as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table for spreadsheets.")] = False,
 ) -> None:
-    """List who asked the server what, and which documents were shown (`serve --audit DAYS`)."""
+    """List the requests to the server, with their callers and the documents that were shown."""
     from fathom.serving.cli.output import show, show_json
     from fathom.serving.http.audit_log import AuditQuery, create_audit_log, parse_since
 
@@ -47,7 +47,7 @@ def audit(
                 _write_table(lines)
             else:
                 texts = map(_format_line, lines)
-                show(next(texts, "no lines; `fathom serve --audit 90` writes them, for 90 days"))
+                show(next(texts, "no lines; `fathom serve --audit 90` keeps lines for 90 days"))
                 for text in texts:
                     show(text)
         finally:
@@ -55,7 +55,7 @@ def audit(
 
 
 def _write_table(lines: Iterable["AuditLine"]) -> None:
-    """Write a table in which no cell begins as a formula: spreadsheets would compute it."""
+    """Write a table in which no cell begins like a formula, which spreadsheets would compute."""
     from fathom.serving.http.audit_log import AuditLine
 
     table = csv.writer(sys.stdout)
@@ -68,12 +68,12 @@ def _write_table(lines: Iterable["AuditLine"]) -> None:
 def _format_cell(value: object) -> str:
     """Return a value as text that no spreadsheet takes for a formula."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    # Some programs cut white space first.
+    # Some programs remove leading white space first.
     return f"'{text}" if text.lstrip().startswith(FORMULA_MARKS) else text
 
 
 def _format_line(line: "AuditLine") -> str:
-    who = f"{line.name or 'nobody known'} ({line.key})" if line.key else "this machine"
+    who = f"{line.name or 'unknown user'} ({line.key})" if line.key else "this machine"
     where = f" in {line.workspace}" if line.workspace else ""
     asked = json.dumps(line.to_json()["asked"], ensure_ascii=False)
     documents = list(dict.fromkeys(place.document for place in line.shown.places))

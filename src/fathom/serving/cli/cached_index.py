@@ -1,8 +1,8 @@
-"""The index behind `--docs`: files to ask about, with nothing to set up.
+"""The index of `--docs`, which lets a command ask about files without any preparation.
 
-It lies in the user's cache folder, one for each choice of files. Each command brings it up to date.
-Questions are answered as soon as all files are read, by their words alone; the vectors are made
-meanwhile and afterwards, until the command ends or Ctrl-C. The next command goes on.
+It is in the user's cache folder, one for each selection of files. Each command brings it up to
+date. Questions are answered as soon as all files are read, at first without vectors. Vectors are
+made meanwhile, until all are made or Ctrl-C. The next command continues.
 """
 
 import os
@@ -25,10 +25,10 @@ _DIGITS = 16
 
 
 def choose_index(docs: Sequence[Path] | None, index: str | None) -> str | None:
-    """Return the place of the index of files, else the one that was named.
+    """Return the folder of the index of `--docs`, or else the value of `--index`.
 
     Raises:
-        UsageError: If both are given.
+        UsageError: If both options are given.
     """
     if not docs:
         return index
@@ -44,9 +44,9 @@ def choose_index(docs: Sequence[Path] | None, index: str | None) -> str | None:
 
 @contextmanager
 def fill_from(engine: "Engine", docs: Sequence[Path] | None) -> Iterator[None]:
-    """Bring the index of files up to date, and yield as soon as all of them are read.
+    """Bring the index of `--docs` up to date, and run the block as soon as all files are read.
 
-    The block runs while vectors are made; its end waits for them.
+    Vectors are made while the block runs; after the block, wait for them.
 
     Raises:
         FathomError: If the files cannot be read.
@@ -60,7 +60,7 @@ def fill_from(engine: "Engine", docs: Sequence[Path] | None) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # The engine closes next, and must not be closed below a running ingestion.
+        # The engine closes next, and must not close during an ingestion.
         filling.end()
         raise
     filling.wait_until_complete()
@@ -68,9 +68,9 @@ def fill_from(engine: "Engine", docs: Sequence[Path] | None) -> Iterator[None]:
 
 @contextmanager
 def fill_beside(engine: "Engine", docs: Sequence[Path] | None) -> Iterator[None]:
-    """Bring the index of files up to date while the block runs; its end breaks off.
+    """Bring the index of `--docs` up to date while the block runs; stop at the end of the block.
 
-    For a server, which must answer its client at once. A fault is reported on stderr.
+    This is for a server, which must answer its client at once. An error is reported on stderr.
     """
     filling = _Filling(engine, docs, reports=True) if docs else None
     try:
@@ -81,10 +81,10 @@ def fill_beside(engine: "Engine", docs: Sequence[Path] | None) -> Iterator[None]
 
 
 class _Filling:
-    """An ingestion in a thread of its own."""
+    """An ingestion in its own thread."""
 
     def __init__(self, engine: "Engine", docs: Sequence[Path], *, reports: bool = False) -> None:
-        """Start; with `reports` a fault is reported as soon as it comes."""
+        """Start the ingestion; with `reports`, report an error on stderr as soon as it occurs."""
         self._reports = reports
         self._engine = engine
         self._docs = docs
@@ -95,7 +95,11 @@ class _Filling:
         self._thread.start()
 
     def wait_until_read(self, on_progress: "IngestProgress") -> None:
-        """Wait until all files are read and found by their words, or reading them failed."""
+        """Wait until all files are read and can be searched by words.
+
+        Raises:
+            FathomError: If the files cannot be read.
+        """
         try:
             while not self._is_read.wait(0.1):
                 if self._state:
@@ -104,13 +108,13 @@ class _Filling:
             self.end()
             raise
         if isinstance(self._error, IndexLocked):
-            # Another command fills the same index; what it has read so far can be asked.
+            # Another command fills the same index; the files that it has read can be asked about.
             _report(self._error)
         elif self._error is not None:
             raise self._error
 
     def wait_until_complete(self) -> None:
-        """Wait until all vectors are made; Ctrl-C ends the wait, and the next command goes on."""
+        """Wait until all vectors are made; Ctrl-C ends the wait, and the next command continues."""
         try:
             while self._thread.is_alive():
                 self._thread.join(0.2)
@@ -120,14 +124,14 @@ class _Filling:
             self.end()
 
     def end(self) -> None:
-        """Break the ingestion off; what is stored stays."""
+        """Stop the ingestion; stored documents and vectors stay."""
         self._stop.set()
         self._thread.join()
 
     def _ingest(self) -> None:
         try:
             self._engine.ingest([*self._docs], prune=True, on_progress=self._note)
-        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+        except Exception as error:  # noqa: BLE001 - `wait_until_read` raises it again
             self._error = error
             if self._reports and not self._stop.is_set():
                 _report(error)
@@ -135,9 +139,9 @@ class _Filling:
             self._is_read.set()
 
     def _note(self, report: "IngestReport", state: "IngestState") -> None:
-        """Note the progress, and end the ingestion if nobody waits for it any more."""
+        """Store the progress, and stop the ingestion after `end`."""
         if self._stop.is_set():
-            raise Interrupted("the vectors are not complete; the next command goes on")
+            raise Interrupted("the vectors are not complete; the next command continues")
         self._state = report, state
         if state.lacking or state.stage == "finishing":
             self._is_read.set()

@@ -1,4 +1,4 @@
-"""`fathom calibrate` and `fathom feedback`: learning from known answers and from people."""
+"""The commands `fathom calibrate` and `fathom feedback`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,7 +51,7 @@ def calibrate(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Learn from questions with answers how sure answers are, and store it with the index."""
+    """Learn the probability of right answers from questions with answers; store it in the index."""
     from fathom.evaluation.calibration import calibrate as learn
     from fathom.serving.cli.output import show_outcome
 
@@ -96,7 +96,7 @@ def feedback(
     if [right, wrong, bool(answer)].count(True) != 1:
         raise UsageError("feedback: give one of --right, --wrong and --answer TEXT")
     if source and not answer:
-        raise UsageError("--source names a document that holds the right answer: add --answer TEXT")
+        raise UsageError("--source names a document with the right answer; add --answer TEXT")
     if not _is_utf8(answer):
         raise UsageError("--answer is not UTF-8 text; type it again or convert it")
     with build_engine(index, assignments, offline=offline) as engine:
@@ -107,7 +107,7 @@ def feedback(
 
 
 def _is_utf8(text: str) -> bool:
-    """Return whether a text of the command line was UTF-8; its other bytes are surrogates."""
+    """Return whether an argument was UTF-8; Python decodes other bytes to surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -116,16 +116,16 @@ def _is_utf8(text: str) -> bool:
 
 
 def format_feedback(entry: "Feedback") -> str:
-    """Return what was stored, and its effect, in one line."""
-    summary = f"kept: {entry.said}" + (f", {entry.answer}" if entry.answer else "")
-    # A right answer is given again only while the quotes that prove it still stand.
+    """Return stored feedback and its effect in one line."""
+    summary = f"stored: {entry.said}" + (f", {entry.answer}" if entry.answer else "")
+    # The question gets this answer only as long as its quotes are in the documents.
     if entry.again is not None:
         count = len(entry.again["citations"])
-        condition = "its quote stands" if count == 1 else f"its {count} quotes stand"
-        return f"{summary}; given again to this question while {condition}"
+        condition = "its quote is" if count == 1 else f"its {count} quotes are"
+        return f"{summary}; this question gets it again while {condition} in the documents"
     if entry.said == "wrong":
         return f"{summary}; `fathom calibrate --feedback` learns from it"
-    return f"{summary}; no document cited holds it word for word, so it is not given again"
+    return f"{summary}; no cited document contains it word for word, so it is not given again"
 
 
 def format_calibration(calibration: "Calibration") -> str:

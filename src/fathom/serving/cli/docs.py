@@ -1,4 +1,4 @@
-"""`fathom docs`: the documents of an index, listed, shown, outlined, searched and removed."""
+"""The commands `fathom docs`, which list, show, search and remove the documents of an index."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ def list_documents(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """List all documents with id, language, chunks, path and title; as JSON with readers."""
+    """List all documents with id, language, chunks, path and title; as JSON also with readers."""
     from fathom.serving.cli.output import format_documents, show, show_json
     from fathom.serving.shapes import serialize_summaries
 
@@ -79,8 +79,7 @@ def show_document(
     elif span is None:
         show(stored_document.text)
     else:
-        # The view marks the place itself, so it is written directly: `show` would take out the
-        # colours.
+        # Written directly, because `show` would remove the colours that mark the place.
         styled = is_terminal() and not os.environ.get("NO_COLOR")
         view = format_place_view(stored_document, span, context=lines, styled=styled)
         sys.stdout.write(view + "\n")
@@ -116,21 +115,19 @@ def grep_documents(
     pattern: Annotated[str, typer.Argument(help="A regular expression.")],
     documents: Annotated[
         list[str] | None,
-        typer.Argument(help="Only these: ids, paths, folders or patterns, as '*.md'."),
+        typer.Argument(help="Only these: ids, paths, folders, or patterns such as '*.md'."),
     ] = None,
     ignore_case: Annotated[
-        bool, typer.Option("-i", "--ignore-case", help="Small and capital letters are the same.")
+        bool, typer.Option("-i", "--ignore-case", help="Ignore the case of letters.")
     ] = False,
-    fixed: Annotated[
-        bool, typer.Option("-F", "--fixed", help="PATTERN stands for itself.")
-    ] = False,
+    fixed: Annotated[bool, typer.Option("-F", "--fixed", help="PATTERN is plain text.")] = False,
     most: Annotated[int, typer.Option("--most", min=1, help="Lines to show.")] = 100,
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> int:
-    """Show the lines that hold a pattern, in the text of all documents as it was read."""
+    """Show the lines that match a pattern, in the text of all documents as it was read."""
     from fathom.serving.cli.output import format_matching_lines, show_outcome
     from fathom.serving.shapes import serialize_matching_lines
 
@@ -150,7 +147,7 @@ def grep_documents(
 @docs.command("rm")
 def remove_documents(
     documents: Annotated[
-        list[str], typer.Argument(help="Ids, paths, folders or patterns, as '*.md'.")
+        list[str], typer.Argument(help="Ids, paths, folders, or patterns such as '*.md'.")
     ],
     index: IndexOption = None,
     as_json: JsonOption = False,
@@ -166,7 +163,7 @@ def remove_documents(
 
 
 def _get_document(engine: "Engine", name: str) -> "tuple[Document, str | None]":
-    """Return a document and the line after its path, as `search` prints it.
+    """Return a document, and the line number if its path ends in `:LINE`, as `search` prints it.
 
     Raises:
         UsageError: If there is no such document.

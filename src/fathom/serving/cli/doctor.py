@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from fathom.assembly import WARM
-from fathom.documents.ocr.availability import describe_extra as recognition
+from fathom.documents.ocr.availability import describe_extra
 from fathom.documents.sandbox.parent import probe_layers
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
@@ -23,9 +23,9 @@ class Check:
     """The outcome of one check.
 
     Attributes:
-        name: The checked thing.
-        ok: Whether it is sound.
-        detail: One line about it.
+        name: The name of the checked part.
+        ok: Whether the part works.
+        detail: One line about the part, or the error.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Check:
 def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
     """Check the installation, the models, the index, the traces and the environment.
 
-    The checks build all that `ask` builds before it asks, and so find what `ask` would refuse.
+    The checks build everything that `ask` builds before it asks, so they find its errors.
 
     Args:
-        engine: Built from the settings in force.
-        fix: Whether damaged data that can be derived is rebuilt too.
+        engine: The engine over the present settings.
+        fix: Whether to rebuild damaged data that can be derived from other data.
     """
     return [
         _check_python(),
@@ -52,7 +52,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
         Check("local language model", True, describe_installation()),
         _try_check("-m auto", lambda: _describe_automatic_model(engine)),
         Check("ray", True, _describe_ray()),
-        Check("text recognition", True, recognition()),
+        Check("text recognition", True, describe_extra()),
         Check("sandbox", True, probe_layers().describe()),
         _try_check("strategy", lambda: _describe_strategy(engine)),
         *_check_index(engine, fix=fix),
@@ -64,7 +64,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
 
 
 def _try_check(name: str, make: Callable[[], str]) -> Check:
-    """Return a check that shows the text of `make`, or fails with its error."""
+    """Return a check with the text that `make` returns, or a failed check with its error."""
     try:
         return Check(name, True, make())
     except FathomError as error:
@@ -88,7 +88,7 @@ def _describe_embedder(engine: Engine) -> str:
 
 
 def _check_query_encoder(engine: Engine) -> list[Check]:
-    """Return the check of the query encoder; none where the embedder embeds questions."""
+    """Return the check of the query encoder; none if the embedder embeds questions too."""
 
     def embed_sample() -> str:
         encoder = engine.assembly.question_embedder
@@ -150,7 +150,7 @@ def _check_index(engine: Engine, *, fix: bool) -> list[Check]:
         if not faults:
             engine.reader()  # `ask` opens the index this way
     except IndexMissing as error:
-        # A fresh installation has no index yet; that is no fault.
+        # A new installation has no index yet, which is no error.
         return [Check("index", True, str(error))]
     except FathomError as error:
         return [Check("index", False, str(error))]
@@ -174,7 +174,7 @@ def _check_traces(engine: Engine) -> list[Check]:
 
 
 def _check_calibrations(engine: Engine) -> list[Check]:
-    """Return a check of each calibration of the index: whether it holds for these settings."""
+    """Return a check for each calibration of the index, which fails if it needs to be made anew."""
 
     def check_calibration(name: str) -> str:
         if stale := engine.calibration.get_current(name).stale:
@@ -194,7 +194,7 @@ def _check_calibrations(engine: Engine) -> list[Check]:
 
 
 def _check_extensions() -> list[Check]:
-    """Return a check of each installed extension."""
+    """Return a check for each installed extension."""
     return [
         _try_check("extension", partial(_describe_extension, extension))
         for extension in iterate_extensions()
@@ -207,14 +207,14 @@ def _describe_extension(extension: Extension) -> str:
             f"{extension} is not used: Fathom itself uses the name; rename the extension"
         )
     find_extension(extension.kind, extension.name)
-    # A parser of files is imported in the sandbox only, as it handles content of strangers.
+    # A parser is imported in the sandbox only, because it handles untrusted files.
     if extension.kind != "format":
         extension.load()
     return str(extension)
 
 
 def _check_environment() -> list[Check]:
-    # LangGraph sends every run, with its texts, to LangSmith where one of these is set.
+    # LangGraph sends every run with its texts to LangSmith if one of these variables is set.
     leaks = [name for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2") if name in os.environ]
     return [
         Check("environment", False, f"{name} is set: it can send your documents out; unset it")

@@ -1,4 +1,4 @@
-"""The view of a document at a place: the lines around it, with the place marked."""
+"""The view of a place in a document: the lines around it, with the place marked."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _MARKER_CODES = "\x1b[30;43m", "\x1b[0m"  # black on yellow, like a text marker
 
 
 def parse_place(document: Document, at: str) -> Span:
-    """Parse a line (`12`), or the characters that a citation names (`530-561`).
+    """Parse a line number (`12`), or the offsets of characters in a citation (`530-561`).
 
     Raises:
         UsageError: If it is neither, or the document has no such place.
@@ -40,7 +40,7 @@ def parse_place(document: Document, at: str) -> Span:
 
 
 def serialize_place(document: Document, span: Span) -> dict[str, Any]:
-    """Return the place in the shape of `docs show --at --json`."""
+    """Return a place in the shape of `docs show --at --json`."""
     return {
         **asdict(document.place_at(span.start)),
         "start": span.start,
@@ -50,14 +50,14 @@ def serialize_place(document: Document, span: Span) -> dict[str, Any]:
 
 
 def format_place_view(document: Document, span: Span, *, context: int, styled: bool) -> str:
-    """Return the lines around a place with their numbers, and `>` before those of the place.
+    """Return the numbered lines around a place, with `>` before the lines of the place.
 
     Args:
-        document: The document to show.
+        document: The document.
         span: The place.
-        context: The lines before and after it.
-        styled: Whether a terminal shows the text; then the place is coloured and the path can be
-            clicked.
+        context: The number of lines before and after the place.
+        styled: Whether a terminal shows the text; then the place is coloured, and the path is a
+            link.
     """
     place = document.place_at(span.start)
     page = f", {choose_page_word(place.path)} {place.page}" if place.page else ""
@@ -68,9 +68,9 @@ def format_place_view(document: Document, span: Span, *, context: int, styled: b
     lines = [replace_breaks(place.title), head, ""]
     width = len(str(document.line_at(len(document.text))))
     for line in _iterate_lines_around(document.text, span, context):
-        # An end at the beginning of a line does not mark that line; an empty place marks its own.
+        # An end at the beginning of a line does not mark that line; an empty span marks its line.
         inside = line.start <= max(span.end - 1, span.start) and span.start <= line.end
-        # A blank line of the text need not be a line of the file, so it gets no number.
+        # A blank line of the text may not be a line of the file, so it gets no number.
         number = document.line_at(line.start) if line.start < line.end else ""
         margin = f"{'>' if inside else ' '} {number:>{width}}  "
         lines.append(f"{margin}{_format_line(document.text, line, span, styled=styled and inside)}")
@@ -78,7 +78,7 @@ def format_place_view(document: Document, span: Span, *, context: int, styled: b
 
 
 def _iterate_lines_around(text: str, span: Span, context: int) -> Iterator[Span]:
-    """Yield the lines of the place, and as many as are shown on either side."""
+    """Yield the lines of a place, and `context` lines before and after it."""
     # An end at the beginning of a line does not belong to that line.
     start, end = widen_to_lines(text, span.start, max(span.end - 1, span.start), context)
     offset = start

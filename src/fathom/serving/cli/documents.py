@@ -1,4 +1,4 @@
-"""The commands that look after an index: vectors, config, status, copy, backup, doctor."""
+"""The commands about a whole index: vectors, config, status, copy, backup and doctor."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,13 +29,13 @@ def list_vectors(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """List the further embedders that have vectors, and how many chunks have them."""
+    """List the further embedders that have vectors, with the number of their chunks."""
     from fathom.serving.cli.output import format_space, show_outcome
 
     with build_engine(index, assignments, offline=offline) as engine:
         state = engine.status()
     lines = [format_space(space, state.chunks) for space in state.spaces]
-    text = "\n".join(lines) or "no vectors besides those of models.embedder"
+    text = "\n".join(lines) or "no vectors except those of models.embedder"
     show_outcome({"vectors": state.spaces}, text, as_json=as_json)
 
 
@@ -60,7 +60,7 @@ def status(
     as_json: JsonOption = False,
     stale: Annotated[
         bool,
-        typer.Option("--stale", help="List files that changed or vanished since they were read."),
+        typer.Option("--stale", help="List files that have changed or are gone since ingestion."),
     ] = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
@@ -71,7 +71,7 @@ def status(
     from fathom.serving.shapes import serialize_status
 
     with build_engine(index, assignments, offline=offline) as engine:
-        # This reads every known file again, so it happens only on request.
+        # Only on request, because it reads every file again.
         if stale:
             outdated = engine.documents.list_outdated()
             show_outcome({"stale": outdated}, format_outdated(outdated), as_json=as_json)
@@ -85,7 +85,10 @@ def status(
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="Index directory or URL.")],
     target: Annotated[
-        str, typer.Argument(metavar="TO", help="Likewise; empty, or a copy of FROM.")
+        str,
+        typer.Argument(
+            metavar="TO", help="Another directory or URL, which is empty or has a copy of FROM."
+        ),
     ],
     as_json: JsonOption = False,
     assignments: SetOption = None,
@@ -115,7 +118,7 @@ def copy(
 
 
 def _is_same_place(index: "Index", other: "Index") -> bool:
-    """Return whether two names stand for one index; a folder may have several names."""
+    """Return whether both are the same index; one folder can have several names."""
     if index.is_shared or other.is_shared:
         return str(index) == str(other)
     return Path(str(index)).resolve() == Path(str(other)).resolve()
@@ -142,17 +145,17 @@ def backup(
 def show_settings(
     index: IndexOption = None,
     constants: Annotated[
-        bool, typer.Option("--constants", help="Show the constants too, which nobody can set.")
+        bool, typer.Option("--constants", help="Also show the constants, which cannot be set.")
     ] = False,
     paper: Annotated[
         str | None,
-        typer.Option(help="Show only what a paper fixes, and where it says so."),
+        typer.Option(help="Show only the settings that a paper fixes, with its sections."),
     ] = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Show every setting with its value and its origin, or what a paper fixes."""
+    """Show every setting with its value and its origin, or those that a paper fixes."""
     from fathom.config import Layers
     from fathom.serving.cli.output import format_settings, show_outcome
 
@@ -182,7 +185,7 @@ def show_prompts(
     flags = {"offline": offline or None}
     layers = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or [])
     settings = layers.build_settings()
-    # The judges of `fathom eval` have prompts too, which the settings can replace as well.
+    # The settings can replace the prompts of the judges of `fathom eval` too.
     graders = {prompt.name: prompt for prompt in load_grading_prompts(settings).values()}
     prompts = {**choose_prompts(settings), **graders}
     if name is None:

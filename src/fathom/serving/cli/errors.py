@@ -1,6 +1,6 @@
-"""The end of a command that fails: one line, one exit code, and with `--json` one object.
+"""The report of a failed command: one line, one exit code, and with `--json` one object.
 
-The module also deals with text that the standard streams cannot encode or write.
+The module also prepares the standard streams for text that they cannot encode or write.
 """
 
 import errno
@@ -23,8 +23,8 @@ _STREAM_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 def prepare_streams() -> None:
     """Make the standard streams accept any text.
 
-    A `?` replaces a character that a stream cannot encode. A closed stream accepts all, and gives
-    nothing to read.
+    A character that a stream cannot encode becomes `?`. A closed stream is replaced by one that
+    ignores output and has no input.
     """
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115
@@ -44,7 +44,7 @@ def dump_json(value: object, **options: Any) -> str:  # noqa: ANN401 - the optio
 
 @contextmanager
 def end_quietly() -> Iterator[None]:
-    """Say nothing of the Ctrl-C that ends a server; its exit code tells it."""
+    """End a server at Ctrl-C without a message; its exit code says that it was interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -56,7 +56,7 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
 
     Args:
         error: The error that ended the command.
-        as_json: Whether stdout gets it too, as one object.
+        as_json: Whether to print the error on stdout too, as one object.
 
     Returns:
         The exit code.
@@ -68,12 +68,12 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
         error.show()  # type: ignore[attr-defined]  # Click's
         return 2
     message, code = _describe_error(error)
-    # A developer wants the traceback, which may quote documents: a user sees one line without it.
+    # Only a developer sees the traceback, which may quote documents.
     if code == BUG_CODE and os.environ.get("PYTHONDEVMODE"):
         raise error
     message = " ".join(message.split())
     sys.stderr.write(f"fathom: {message}\n")
-    # The output itself cannot be written, so the object of `--json` could not be either.
+    # If the output cannot be written, the object of `--json` cannot be either.
     if isinstance(error, OSError) and error.filename is None:
         _silence_stream(sys.stdout)
     elif as_json:
@@ -87,13 +87,12 @@ def _describe_error(error: BaseException) -> tuple[str, int]:
     if isinstance(error, FathomError):
         return str(error), error.exit_code
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return "interrupted; run the same command again to go on", Interrupted.exit_code
+        return "interrupted; run the same command again to continue", Interrupted.exit_code
     if isinstance(error, _click_errors()):
         command = error.ctx.command_path if getattr(error, "ctx", None) else "fathom"
         return f"{error.format_message().rstrip('.')}; see `{command} --help`", 2
     if isinstance(error, OSError) and (error.filename is not None or error.errno in _STREAM_ERRORS):
-        # A name that is too long is a wrong argument; any other failure of a file is not the
-        # caller's.
+        # A name that is too long is a usage error; other errors of files are not.
         code = 2 if error.errno == errno.ENAMETOOLONG else 5
         return f"{_describe_file(error.filename)}: {error.strerror}", code
     return f"a bug: {locate_error(error)}; please report what PYTHONDEVMODE=1 shows of it", BUG_CODE
@@ -110,9 +109,9 @@ def _describe_file(filename: object) -> str:
 
 
 def _silence_stream(stream: TextIO) -> None:
-    """Send all further output of a stream nowhere.
+    """Discard all further output of a stream.
 
-    Python flushes the stream at exit, and would fail and complain there once more.
+    Otherwise Python, which flushes the stream at exit, would report another error.
     """
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""`fathom eval`: the quality of retrievers and strategies on data sets with judgements."""
+"""The command `fathom eval`."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,18 +54,24 @@ def evaluate(
         typer.Argument(help="Folders in the BEIR layout, or files of questions about the index."),
     ],
     retriever: Annotated[
-        str | None, typer.Option(help=f"Retrievers to measure, by commas: {RETRIEVER_NAMES}.")
+        str | None,
+        typer.Option(help=f"Retrievers to measure, comma-separated: {RETRIEVER_NAMES}."),
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option(help=f"Strategies to measure, by commas: {STRATEGY_NAMES}.")
+        str | None,
+        typer.Option(help=f"Strategies to measure, comma-separated: {STRATEGY_NAMES}."),
     ] = None,
     paper: Annotated[
         str | None,
-        typer.Option(help=f"Systems of papers to measure too, by commas: {', '.join(PAPERS)}."),
+        typer.Option(
+            help=f"Systems of papers to measure too, comma-separated: {', '.join(PAPERS)}."
+        ),
     ] = None,
     compare: Annotated[
         tuple[str, str] | None,
-        typer.Option(help="Two strategies, or two of --retriever, to test against each other."),
+        typer.Option(
+            help="Two strategies, or two retrievers of --retriever, to compare by a test."
+        ),
     ] = None,
     queries: QueriesOption = None,
     records: RecordsOption = None,
@@ -75,7 +81,7 @@ def evaluate(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="Split the tables by phase, by kind of question, or phase,kind."),
+        typer.Option(help="Split the tables: phase, kind (of question), or phase,kind."),
     ] = None,
     judge: Annotated[
         str | None,
@@ -138,7 +144,7 @@ def evaluate(
     check_variants(open_engine, [varied for _, varied in runs])
     planned_runs = plan_runs(load_datasets(datasets, open_engine({})), runs, queries, baseline)
     evaluations = []
-    # Each variant gets an engine of its own: settings are fixed when an engine is built.
+    # Each variant has its own engine, because the settings of an engine never change.
     for dataset, (chosen, varied) in planned_runs:
         with open_engine(varied) as engine:
             evaluated = measure(
@@ -172,7 +178,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFiles:
-    """The files to write besides the tables on the terminal; `None` for a file that is not wanted.
+    """The files of an evaluation; `None` for a file that was not requested.
 
     Attributes:
         html: The report with plots.
@@ -189,7 +195,7 @@ class ReportFiles:
     records: Path | None = None
 
     def check(self, inputs: Iterable[Path | None]) -> "Baseline | None":
-        """Accept the files if all can be written and read, before hours are spent on the run.
+        """Check that all files can be written or read, before the run, which may take hours.
 
         Args:
             inputs: The files that the command reads besides; no report may replace one.
@@ -198,8 +204,8 @@ class ReportFiles:
             The baseline of the gate; `None` without a gate.
 
         Raises:
-            UsageError: If a file cannot be written or would replace another one, nothing can be
-                drawn, or the gate's file is no baseline.
+            UsageError: If a file cannot be written or would replace another one, plots cannot be
+                drawn, or the file of the gate is not a baseline.
         """
         # A new baseline may take the place of the one that the gate has read.
         gate = None if self.gate == self.baseline else self.gate
@@ -225,8 +231,7 @@ class ReportFiles:
 
             report = build_full_report(evaluation)
             self.html.write_text(replace_controls(render_html(report)), encoding="utf-8")
-            # The web page lists the reports that lie there. An index on a server may have no such
-            # folder.
+            # The web page lists the reports in this folder, which an index on a server may lack.
             if directory.is_dir():
                 save_report(report, directory)
         if self.markdown is not None:
@@ -240,7 +245,7 @@ class ReportFiles:
 
 
 def choose_exit_code(evaluation: "Evaluation") -> int:
-    """Return the exit code of the command."""
+    """Return the exit code of an evaluation."""
     if evaluation.all_failed:
         return ALL_FAILED
     return QUALITY_FELL if evaluation.verdict is not None and evaluation.verdict.regressions else 0
@@ -249,15 +254,15 @@ def choose_exit_code(evaluation: "Evaluation") -> int:
 def load_datasets(
     paths: Sequence[Path], opening: AbstractContextManager["Engine"]
 ) -> "list[Dataset]":
-    """Return the data sets at these folders and files of questions.
+    """Load data sets from folders and from files of questions.
 
     Args:
-        paths: The folders and files that the command names.
-        opening: Yields the engine over the index that files of questions are about.
+        paths: The folders and files.
+        opening: A context that yields the engine whose index the files of questions are about.
 
     Raises:
-        UsageError: If one is malformed, or two have the same name.
-        IndexMissing: If there is a file of questions and no index.
+        UsageError: If a data set is malformed, or two have the same name.
+        IndexMissing: If there is a file of questions but no index.
     """
     from fathom.evaluation.harness import open_dataset
 
@@ -265,7 +270,7 @@ def load_datasets(
     with opening as engine:
         datasets = [open_dataset(path, engine) for path in paths]
     for path, dataset in zip(paths, datasets, strict=True):
-        # The tables and records tell data sets apart by name only.
+        # Tables and records identify data sets by name only.
         if dataset.name in by_name:
             raise UsageError(f"{path}: two data sets are called {dataset.name}; rename one")
         by_name[dataset.name] = dataset
@@ -280,7 +285,7 @@ def open_variant(
     offline: bool,
     flags: Mapping[str, Any],
 ) -> AbstractContextManager["Engine"]:
-    """Open an engine as `build_engine` does, with settings that are varied."""
+    """Open an engine as `build_engine` does, with the settings of a variant."""
     assigned = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
     return build_engine(index, assigned, offline=offline, flags=flags)
 
@@ -289,7 +294,7 @@ def check_variants(
     open_engine: "Callable[[Mapping[str, str]], AbstractContextManager[Engine]]",
     variants: Sequence[Mapping[str, str]],
 ) -> None:
-    """Check that an engine can be built with each variant, before hours are spent on the first.
+    """Check that an engine can be built with each variant, before the run, which may take hours.
 
     Raises:
         SettingsError: For an unknown key or an illegal value.
@@ -305,16 +310,16 @@ def plan_runs(
     queries: int | None,
     baseline: "Baseline | None",
 ) -> "list[tuple[Dataset, tuple[Systems, dict[str, str]]]]":
-    """Return each data set with each of the runs, if all their questions can be asked.
+    """Return all pairs of a data set and a run, and check that their questions can be asked.
 
     Args:
         datasets: The data sets.
-        runs: The systems to ask, with the settings that are varied.
-        queries: The size of the sample of questions; all by default.
+        runs: The systems of each run, with the varied settings.
+        queries: The size of the sample of questions; by default all.
         baseline: The baseline of the gate; `None` without a gate.
 
     Raises:
-        UsageError: If there is nothing to rank for, or the baseline asked other questions.
+        UsageError: If a ranking has no judged questions, or the baseline asked other questions.
     """
     from fathom.evaluation.gate import check_questions
 
@@ -330,15 +335,13 @@ def plan_runs(
 
 
 def expand_variants(vary: Sequence[str]) -> list[dict[str, str]]:
-    """Return every combination of values, one value for each setting.
-
-    Without settings there is one empty combination.
+    """Return all combinations with one value for each setting; without settings, one empty one.
 
     Args:
         vary: Texts such as `a.b=1,2,3`.
 
     Raises:
-        UsageError: If a text does not have this form, or two are of one setting.
+        UsageError: If a text does not have this form, or a setting comes twice.
     """
     keys, choices = [], []
     for assignment in vary:
@@ -346,7 +349,7 @@ def expand_variants(vary: Sequence[str]) -> list[dict[str, str]]:
         if not key.strip() or not split_names(values):
             raise UsageError(f"--vary {assignment!r}: expected a setting and its values, a.b=1,2,3")
         if key.strip() in keys:
-            raise UsageError(f"{key.strip()} is varied twice: name all its values at once, a.b=1,2")
+            raise UsageError(f"{key.strip()} comes twice: name all its values at once, a.b=1,2")
         keys.append(key.strip())
         choices.append(list(dict.fromkeys(split_names(values))))
     return [dict(zip(keys, combination, strict=True)) for combination in product(*choices)]
@@ -359,17 +362,17 @@ def list_runs(
     papers: Sequence[str],
     vary: Sequence[str],
 ) -> "list[tuple[Systems, dict[str, str]]]":
-    """Return the systems of each engine to build, with the settings that differ in it.
+    """Return the systems of each run, with the settings that vary.
 
     Args:
-        retrievers: Names of retrievers; the default one if nothing at all is named.
-        strategies: Names of strategies.
-        compared: Two names to be tested against each other.
-        papers: Papers whose systems are measured beside them.
+        retrievers: The names of retrievers; the default one if nothing else is named.
+        strategies: The names of strategies.
+        compared: Two names to compare by a test.
+        papers: Papers whose systems are measured too.
         vary: Texts such as `a.b=1,2,3`.
 
     Raises:
-        UsageError: If a system does not exist, or a text does not have this form.
+        UsageError: If a system does not exist, or a text of `vary` is malformed.
     """
     from fathom.evaluation.harness import Systems
 
@@ -386,5 +389,5 @@ def list_runs(
 
 
 def split_names(listed: str | None) -> list[str]:
-    """Return the names in a list separated by commas."""
+    """Split a comma-separated list of names."""
     return [name.strip() for name in (listed or "").split(",") if name.strip()]

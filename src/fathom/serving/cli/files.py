@@ -1,4 +1,4 @@
-"""Checks that a command can write its files, before it starts its work."""
+"""Checks that a command can write its files, made before its work begins."""
 
 import os
 import tempfile
@@ -9,16 +9,16 @@ from fathom.errors import UsageError
 
 
 def check_writable(file: Path) -> None:
-    """Accept a file that can be written; the check leaves nothing behind.
+    """Check that a file can be written, without changing it or leaving a new file.
 
     Raises:
-        UsageError: If it cannot be written.
+        UsageError: If the file cannot be written.
     """
     try:
         exists = file.exists()
         if exists and not (file.is_file() or file.is_dir()):
             return  # opening a device or a pipe could affect its other end
-        # Appending nothing proves the permission and keeps what the file holds.
+        # Opening to append tests the permission without changing the file.
         with file.open("ab"):
             pass
         if not exists:
@@ -52,10 +52,10 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] 
 
 
 def check_folder(folder: Path) -> None:
-    """Accept a folder that can be written into, and create it if it does not exist.
+    """Check that files can be written into a folder, and create the folder if it does not exist.
 
     Raises:
-        UsageError: If it cannot be written into.
+        UsageError: If files cannot be written into the folder.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Many questions at once: one a line on stdin, one JSON object a line on stdout."""
+"""The answering of many questions: one in each line of stdin, one JSON object in each of stdout."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,24 +7,24 @@ from typing import Any
 from fathom.errors import FathomError, UsageError
 
 STDIN = "-"
-"""The argument that stands for the lines of stdin."""
+"""The argument that means the lines of stdin."""
 _BYTE_ORDER_MARK = "\ufeff"
 
 
 def answer_lines(name: str, serialize: Callable[[str], dict[str, Any]]) -> int:
-    """Print the answer to each line of stdin, in order, as soon as it is there.
+    """Print the answer to each line of stdin, in order, as soon as it is made.
 
-    A line that cannot be answered gives `{NAME: ..., "error": {...}}`, and the next is read.
+    For a line that cannot be answered, print `{NAME: ..., "error": {...}}`, and go on.
 
     Args:
-        name: The name of the field that holds the line.
+        name: The name of the field with the line in the object of an error.
         serialize: Returns the answer to a line as an object.
 
     Returns:
-        The exit code: that of the first error, else 0.
+        The exit code of the first error, else 0.
 
     Raises:
-        UsageError: If stdin is not UTF-8, or has no line that is not blank.
+        UsageError: If stdin is not UTF-8, or all its lines are blank.
     """
     from fathom.serving.cli.output import show_json  # `--help` must not wait for it
 
@@ -38,7 +38,7 @@ def answer_lines(name: str, serialize: Callable[[str], dict[str, Any]]) -> int:
             fault = {"kind": type(error).__name__, "message": str(error), "exit_code": code}
             show_json({name: line, "error": fault})
             codes.append(code)
-        # Whoever reads along sees each answer as soon as it is there.
+        # A reader of a pipe gets each answer at once.
         sys.stdout.flush()
     if not codes:
         raise UsageError("stdin has no line to answer; write one question a line")
@@ -48,7 +48,7 @@ def answer_lines(name: str, serialize: Callable[[str], dict[str, Any]]) -> int:
 def _read_lines() -> Iterator[str]:
     """Yield the lines of stdin that are not blank."""
     try:
-        # Programs of Windows begin a text with a mark of its byte order.
+        # Programs on Windows begin a text with a byte order mark.
         yield from filter(None, (line.lstrip(_BYTE_ORDER_MARK).strip() for line in sys.stdin))
     except UnicodeDecodeError as error:
         raise UsageError(f"stdin is not UTF-8 text: {error.reason}") from None

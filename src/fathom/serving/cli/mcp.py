@@ -1,4 +1,4 @@
-"""`fathom mcp`: Fathom's tools for other agents."""
+"""The command `fathom mcp`, which serves tools to other agents."""
 
 import os
 import signal
@@ -82,10 +82,10 @@ def mcp(
     ):
         runner = LocalCallRunner(engine)
         if not over_http:
-            # A thread waits for stdin, and nothing can stop it; so Ctrl-C ends the process at once.
+            # Nothing can stop the thread that reads stdin, so Ctrl-C ends the process at once.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            # What a library prints goes to stderr while the server runs. Left in a buffer, it would
-            # be written between the messages once the server has ended.
+            # The output of libraries goes to stderr while the server runs. Output in a buffer would
+            # be written to stdout once the server has ended.
             if isinstance(sys.stdout, TextIOWrapper):
                 sys.stdout.reconfigure(line_buffering=True)
             sys.stderr.write("fathom: tools for the client on stdin and stdout (Ctrl-C ends it)\n")
@@ -94,8 +94,7 @@ def mcp(
         token = _read_token(host, token_env)
 
         def find_runner(key: str) -> "CallRunner | None":
-            # The comparison takes the same time for every key, so that timing reveals nothing of
-            # the token.
+            # The comparison takes the same time for every key, so that timing reveals nothing.
             return runner if compare_digest(key.encode(), token.encode()) else None
 
         http = make_http_app(make_mcp_server(), hosts=allow_host or ())
@@ -103,7 +102,11 @@ def mcp(
 
 
 def _read_token(host: str, variable: str) -> str:
-    """Return the token that clients must send; without one in the variable a new one is printed."""
+    """Return the token that clients must send; if the variable is empty, make and print a new one.
+
+    Raises:
+        UsageError: If the variable is empty, and other machines can reach the server.
+    """
     from secrets import token_urlsafe
 
     from fathom.serving.sockets import LOOPBACK

@@ -1,4 +1,4 @@
-"""The commands about the files of language models: `fathom models list|pull|remove|recommend`."""
+"""The commands `fathom models`, which manage the files of local language models."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ models = typer.Typer(help="Files of language models.", no_args_is_help=True)
 
 @models.command("list")
 def list_models(as_json: JsonOption = False) -> None:
-    """List the models that are here, and those that can be pulled by name."""
+    """List the pulled models, and those that can be pulled by name."""
     from fathom.llm.catalogue import KNOWN_MODELS, estimate_memory
     from fathom.llm.model_store import ModelStore
     from fathom.serving.cli.output import show, show_json
@@ -55,7 +55,7 @@ def list_models(as_json: JsonOption = False) -> None:
 @models.command()
 def pull(
     source: Annotated[
-        str, typer.Argument(metavar="NAME|URL", help="A known model, or any GGUF file by https.")
+        str, typer.Argument(metavar="NAME|URL", help="A known model, or the URL of a GGUF file.")
     ],
     sha256: Annotated[
         str | None, typer.Option("--sha256", help="The digest of the file at the URL.")
@@ -64,7 +64,7 @@ def pull(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Fetch a model; after an interruption the same command goes on where it ended."""
+    """Fetch a model; after an interruption the same command continues."""
     from fathom.config import Layers
     from fathom.llm.catalogue import parse_source
     from fathom.llm.model_store import ModelStore
@@ -74,7 +74,7 @@ def pull(
     flags = {"offline": offline or None}
     layers = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or [])
     if layers.build_settings().offline:
-        raise UsageError("pull needs a socket and --offline allows none; drop one of the two")
+        raise UsageError("pull needs the network, which offline forbids; leave one of them out")
     path = ModelStore().pull(file, _ProgressLine(file.name).show)
     if as_json:
         show_json(
@@ -95,7 +95,7 @@ def remove(
     name: Annotated[str, typer.Argument(help="As `fathom models list` shows it.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Remove a model, or what an interrupted pull left of it."""
+    """Remove a model, or the rest of an interrupted pull."""
     from fathom.llm.model_store import ModelStore
     from fathom.serving.cli.output import show, show_json
 
@@ -131,7 +131,7 @@ def _format_size(size: int) -> str:
 
 
 class _ProgressLine:
-    """A line on stderr, if it is a terminal, with the share, the speed and the time left."""
+    """A line on stderr, if it is a terminal, with the size, the speed and the time left."""
 
     _INTERVAL_S = 0.2
 
@@ -144,7 +144,7 @@ class _ProgressLine:
         if not sys.stderr.isatty():
             return
         now = time.monotonic()
-        # The bytes of an earlier pull do not count in the speed.
+        # The speed does not include the bytes of an earlier pull.
         self._begin = self._begin or (now, done)
         if now < self._next_s and done < total:
             return

@@ -1,4 +1,4 @@
-"""The options that several commands share, and the engine built from them."""
+"""The options of several commands, and the engine built from them."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ LlmOption = Annotated[
 ]
 HistoryOption = Annotated[
     Path | None,
-    typer.Option("--history", help="The turns before: JSON list with role and content."),
+    typer.Option("--history", help="File of earlier turns, a JSON list of role and content."),
 ]
 EffortOption = Annotated[
     str | None, typer.Option("--effort", help="A budget: low, medium or high.")
@@ -62,7 +62,7 @@ CallsOption = Annotated[
 CostOption = Annotated[float | None, typer.Option("--max-cost", help="Limit of cost in USD.")]
 MaxErrorOption = Annotated[
     float | None,
-    typer.Option("--max-error", help="Share of answers that may be wrong; see calibrate."),
+    typer.Option("--max-error", help="Share of wrong answers, at most; see calibrate."),
 ]
 DeadlineOption = Annotated[
     float | None, typer.Option("--deadline", help="Limit of time in seconds.")
@@ -85,7 +85,7 @@ def collect_run_flags(
     max_cost: float | None,
     deadline: float | None,
 ) -> dict[str, Any]:
-    """Return the settings that the flags of a run give; `None` for a flag that is not given."""
+    """Return the settings of the flags of a run; `None` for a flag that is not given."""
     return {
         "llm.model": llm,
         "budget.effort": effort,
@@ -97,7 +97,7 @@ def collect_run_flags(
 
 
 def collect_index_flags(index: str | Path | None) -> dict[str, Any]:
-    """Return the settings that `--index` gives."""
+    """Return the settings of `--index`."""
     if not index:
         return {}
     from fathom.index.engines import make_index_settings
@@ -113,13 +113,13 @@ def build_engine(
     offline: bool = False,
     flags: Mapping[str, Any] | None = None,
 ) -> Iterator["Engine"]:
-    """Open an engine over the settings of files, environment and flags, and close it at the end.
+    """Open an engine with the settings of files, environment and flags, and close it at the end.
 
     Args:
-        index: Directory or URL of the index.
-        assignments: `a.b=c` texts; these win.
-        offline: Whether no socket is opened.
-        flags: Settings from flags of their own; `None` values count as not given.
+        index: The directory or the URL of the index.
+        assignments: Texts `a.b=c`, which override all other settings.
+        offline: Whether to open no socket.
+        flags: The settings of other flags; `None` for a flag that is not given.
 
     Raises:
         SettingsError: For an unknown key or an illegal value.
@@ -139,16 +139,16 @@ def build_engine(
 
 
 def note_writer(engine: "Engine") -> None:
-    """Note on stderr that another process still fills the index, if one does."""
+    """Write a note to stderr if another process is filling the index."""
     writer = engine.index.describe_writer()
     if writer:
         sys.stderr.write(
-            f"fathom: {writer} is writing to the index; what is not stored yet is not found\n"
+            f"fathom: {writer} is writing to the index; unfinished documents are not found yet\n"
         )
 
 
 def note_lacking_vectors(engine: "Engine") -> None:
-    """Note on stderr that a search passed over chunks without vectors, if there are any."""
+    """Write a note to stderr if there are chunks without vectors, which a search can miss."""
     from fathom.ingest.filling import describe_missing_vectors
 
     for line in describe_missing_vectors(engine.reader(checked=False).count_missing_vectors()):
@@ -156,12 +156,12 @@ def note_lacking_vectors(engine: "Engine") -> None:
 
 
 def note_unmet_filters(engine: "Engine", filters: Sequence[str]) -> None:
-    """Note on stderr the conditions that no document can meet."""
+    """Write the conditions that no document can meet to stderr."""
     for line in engine.check_filters(filters):
         sys.stderr.write(f"fathom: {line}\n")
 
 
 def note_warnings(warnings: Sequence[str]) -> None:
-    """Note on stderr the warnings of an answer that a short form of it leaves out."""
+    """Write the warnings of an answer to stderr."""
     for warning in warnings:
         sys.stderr.write(f"fathom: {replace_controls(warning)}\n")

@@ -42,13 +42,13 @@ def format_place(place: Place) -> str:
 
 
 def shorten_path(path: str) -> str:
-    """Return a path relative to the working directory if it lies below it, else unchanged."""
+    """Return a path relative to the working directory if it is below it, else unchanged."""
     inside = path.removeprefix(f"{Path.cwd()}{os.sep}")
     return inside or path
 
 
 def link_citations(answer: Answer) -> dict[str, str]:
-    """Return the addresses of the paths that an answer shows."""
+    """Return the link targets of the paths and web addresses in an answer, by their texts."""
     links = {}
     for citation in answer.citations:
         if citation.source == "web":
@@ -60,7 +60,7 @@ def link_citations(answer: Answer) -> dict[str, str]:
 
 
 def link_places(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
-    """Return the addresses of the paths that a list of hits shows."""
+    """Return the link targets of the paths in a list of hits, by their texts."""
     return {
         shorten_path(place.path): make_file_link(place.path, hit.chunk.document_id)
         for place, hit in zip(places, hits, strict=True)
@@ -69,7 +69,7 @@ def link_places(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
 
 
 def link_excerpts(excerpts: "Excerpts") -> dict[str, str]:
-    """Return the addresses of the paths that excerpts show."""
+    """Return the link targets of the paths in excerpts, by their texts."""
     return {
         excerpt.path: make_file_link(excerpt.place.path, excerpt.hit.chunk.document_id)
         for excerpt in excerpts.excerpts
@@ -77,13 +77,13 @@ def link_excerpts(excerpts: "Excerpts") -> dict[str, str]:
 
 
 def make_file_link(path: str, document: str) -> str:
-    """Return the address of the file that a document was read from."""
+    """Return the URL of the file that a document was read from."""
     if is_address(path):
         return path
     return Path(path.removesuffix(f"#{document}")).absolute().as_uri()
 
 
-if TYPE_CHECKING:  # each of these is needed by one command only, and takes a while to import
+if TYPE_CHECKING:  # only single commands need these, which take a while to import
     from fathom.documents.lines import Heading, MatchingLine
     from fathom.ingest.outdated import OutdatedFile
     from fathom.ingest.report import IngestReport
@@ -94,11 +94,11 @@ if TYPE_CHECKING:  # each of these is needed by one command only, and takes a wh
 
 
 def show(text: str, links: Mapping[str, str] | None = None) -> None:
-    """Print text that may come from a document.
+    """Print text without invisible characters.
 
     Args:
-        text: What to print.
-        links: Addresses by the words that link to them if stdout is a terminal.
+        text: The text, which may come from a document.
+        links: Link targets by the words that become links if stdout is a terminal.
     """
     printable = replace_controls(text)
     if links and is_terminal():
@@ -112,7 +112,7 @@ def show_json(value: object) -> None:
 
 
 def show_outcome(value: object, text: str, *, as_json: bool) -> None:
-    """Print the outcome of a command: one JSON object with `--json`, else text for people."""
+    """Print the outcome of a command: one JSON object if `as_json`, else text for people."""
     show_json(value) if as_json else show(text)
 
 
@@ -121,13 +121,13 @@ def _convert_value(value: object) -> Any:  # noqa: ANN401 - any value that JSON 
 
 
 def format_answer(answer: Answer, *, seconds: float | None = None) -> str:
-    """Return an answer with its citations, or the reason why there is none.
+    """Return the text of an answer with its citations, or of the reason why there is none.
 
-    The short answer comes first, then the documents that disagree, then the sentences.
+    The short answer comes first, then the documents that disagree, then the whole answer.
 
     Args:
         answer: The answer.
-        seconds: The time that the user has waited; by default that of the question alone.
+        seconds: The seconds that the user has waited; by default those of the question alone.
     """
     lines = []
     if answer.standalone_question not in {None, answer.question}:
@@ -153,9 +153,9 @@ def format_answer(answer: Answer, *, seconds: float | None = None) -> str:
 
 
 def format_brief(brief: Brief) -> str:
-    """Return an answer in a few lines: what it says, its quotes with their places, how sure it is.
+    """Return a short answer in a few lines, with quotes, their places and the probability.
 
-    A refusal gives the sentences that come nearest.
+    A refusal has the nearest sentences instead.
     """
     answer = brief.answer
     if brief.nearest is not None:
@@ -169,7 +169,7 @@ def format_brief(brief: Brief) -> str:
     quotes = ((quote["at"], " ".join(quote["quote"].split())) for quote in shape["quotes"])
     bare: list[str] = []
     for at, words in _group_by_place(quotes):
-        # An answer of whole sentences holds its quotes already.
+        # An answer of whole sentences already contains its quotes.
         shown = [f'"{quote}"' for quote in words if quote not in text]
         if shown:
             lines.append(f"{' '.join(shown)}  {at}")
@@ -180,7 +180,7 @@ def format_brief(brief: Brief) -> str:
 
 
 def _join_addresses(addresses: Sequence[str]) -> str:
-    """Return addresses in one line, the path of neighbours in the same file once."""
+    """Join addresses to one line; repeat no path of the address before."""
     parts: list[str] = []
     former = ""
     for address in addresses:
@@ -191,7 +191,7 @@ def _join_addresses(addresses: Sequence[str]) -> str:
 
 
 def _group_by_place(texts: Iterable[tuple[str, str]]) -> Iterable[tuple[str, Sequence[str]]]:
-    """Return each place once, in order, with its texts."""
+    """Group texts by place; keep the order of both."""
     groups: dict[str, list[str]] = {}
     for place, text in texts:
         groups.setdefault(place, []).append(text)
@@ -199,17 +199,17 @@ def _group_by_place(texts: Iterable[tuple[str, str]]) -> Iterable[tuple[str, Seq
 
 
 def _format_probability(answer: Answer) -> str:
-    """Return the confidence of an answer in a few words."""
+    """Return the confidence of an answer without the questions of its calibration."""
     if answer.confidence is None or answer.phase == VERIFIED:
         return _format_confidence(answer)
     return f"P(right) {answer.confidence:.2f}"
 
 
 def _format_confidence(answer: Answer) -> str:
-    """Return the confidence of an answer, and the basis of it."""
+    """Return the confidence of an answer, and the questions of its calibration."""
     if answer.confidence is None:
         return "confidence unknown: not calibrated for these settings (fathom calibrate)"
-    # A person checked the answer, which says more than a probability.
+    # The check of a person says more than a probability.
     if answer.phase == VERIFIED:
         return "verified by a person"
     by = f" (calibrated on {answer.calibration})" if answer.calibration else ""
@@ -217,13 +217,13 @@ def _format_confidence(answer: Answer) -> str:
 
 
 def _format_short_answer(answer: Answer) -> list[str]:
-    """Return the short answer and a blank line, if it says less than the whole; else nothing."""
+    """Return the short answer and a blank line, or nothing if it is the whole answer."""
     short = pick_short_answer(answer)
     return [short, ""] if short else []
 
 
 def _format_disagreement(answer: Answer) -> list[str]:
-    """Return the readings with the documents that hold them, if the documents disagree."""
+    """Return the readings with their documents; nothing if the documents agree."""
     conflicting = list_readings(answer)
     if not conflicting:
         return []
@@ -259,7 +259,7 @@ def _format_usage(usage: Usage, seconds: float | None) -> str:
 
 
 def serialize_prompt(prompt: "Prompt") -> dict[str, Any]:
-    """Return one prompt in the shape of `config prompts --json`."""
+    """Return a prompt in the shape of `config prompts --json`."""
     return {
         "name": prompt.name,
         "version": prompt.version,
@@ -277,10 +277,10 @@ def format_prompts(prompts: "Sequence[Prompt]") -> str:
 
 
 def format_replay(replayed: "Replay") -> str:
-    """Return whether a replay gave the same answer, and if not the first difference."""
+    """Return the outcome of a replay: the missing calls, or the comparison and the answer."""
     if replayed.missing:
         missing = "\n".join(f"  {call}" for call in (*replayed.missing, *replayed.prompts))
-        return f"no answer: the record lacks these calls; ask the question again instead\n{missing}"
+        return f"no answer: the record lacks these calls; ask the question again\n{missing}"
     head = "the same answer, byte for byte" if replayed.same else f"differs: {replayed.difference}"
     return f"{head}\n\n{format_answer(replayed.answer)}" if replayed.answer else head
 
@@ -296,7 +296,7 @@ def format_traces(traces: Sequence[TraceSummary]) -> str:
 
 
 def format_hits(hits: Sequence[Hit], places: Sequence[Place]) -> str:
-    """Return hits with their whole chunks: a line of place, then the text."""
+    """Return hits with whole chunks: a line with the place, then the text."""
     if not hits:
         return "nothing found"
     return "\n\n".join(
@@ -306,7 +306,7 @@ def format_hits(hits: Sequence[Hit], places: Sequence[Place]) -> str:
 
 
 def format_excerpts(excerpts: "Excerpts") -> str:
-    """Return excerpts: a line of place and the text of each, then what is left out."""
+    """Return excerpts: a line with the place, then the text; at last the counts of the rest."""
     if not excerpts.hits:
         return "nothing found"
     left = _format_left(excerpts.hits_left, excerpts.chars_left)
@@ -314,7 +314,12 @@ def format_excerpts(excerpts: "Excerpts") -> str:
 
 
 def leave_room(chars: int, hits: Sequence[Hit]) -> int:
-    """Return the characters that the line below the excerpts of hits leaves of some characters."""
+    """Return the number of characters that remain for excerpts above the line with the counts.
+
+    Args:
+        chars: The number of characters of the whole output.
+        hits: The hits.
+    """
     line = _format_left(len(hits), sum(len(hit.chunk.text) for hit in hits))
     return max(chars - len(line) - 1, 1)
 
@@ -350,7 +355,7 @@ def format_outline(document: Document, headings: "Sequence[Heading]", shorten: S
 def format_matching_lines(
     lines: "Sequence[MatchingLine]", shorten: Shortener, *, has_more: bool
 ) -> str:
-    """Return lines that hold a pattern, each after its place; a page is named once."""
+    """Return matching lines after their places; several lines of a page have one place."""
     texts = ((replace_breaks(format_address(line.place, shorten)), line.text) for line in lines)
     entries = [
         "\n  ".join([f"{at}  {first}", *rest]) for at, (first, *rest) in _group_by_place(texts)
@@ -373,9 +378,9 @@ def format_documents(documents: Iterable[DocumentSummary]) -> str:
 
 
 def format_outdated(outdated: "Sequence[OutdatedFile]") -> str:
-    """Return a line for each file that differs from what was read, and the next step."""
+    """Return a line for each file that has changed since ingestion, and the next step."""
     if not outdated:
-        return "every file is as it was read"
+        return "no file has changed since it was read"
     lines = [replace_breaks(f"{file.path}: {file.reason}") for file in outdated]
     return "\n".join([*lines, f"{len(outdated)} files differ; `fathom ingest` reads them again"])
 
@@ -411,11 +416,11 @@ def format_space(space: SpaceStatus, chunks: int) -> str:
 
 
 _MOST_NOTES = 20
-"""The number of read files of which a report tells what was left out of them."""
+"""The number of files that a report names because parts of them were left out, at most."""
 
 
 def format_ingest_report(report: "IngestReport") -> str:
-    """Return the counts of an ingestion, and a line for each file with something to say of it."""
+    """Return the counts of an ingestion, and lines about failed, partial and skipped files."""
     lines = [
         f"{report.new} new, {report.changed} changed, {report.unchanged} unchanged, "
         f"{report.removed} removed, {report.failed} failed, {report.skipped} skipped, "
@@ -438,7 +443,7 @@ def format_ingest_report(report: "IngestReport") -> str:
     ]
     if len(partial_files) > _MOST_NOTES:
         lines.append(f"  and {len(partial_files) - _MOST_NOTES} more of this kind")
-    # A folder may hold thousands of pictures: those that are no documents are counted only.
+    # Skipped files are only counted, because a folder may have thousands of pictures.
     kinds = Counter(file.reason for file in report.files if file.outcome == "skipped")
     lines += [f"  {'skipped':<13} {count} x {reason}" for reason, count in kinds.most_common()]
     return "\n".join(lines)
@@ -464,10 +469,10 @@ _IMPORT_TIME = time.monotonic()
 def measure_running_seconds() -> float:
     """Return the seconds since the process began.
 
-    Where the system does not tell, they count from the import of this module.
+    If the system does not know, they count from the import of this module.
     """
     try:
-        # The command in brackets may hold any character; the 20th field after it is the start time.
+        # The command in brackets may contain any character; the 20th field after it is the start.
         fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2]
         started = int(fields.split()[19]) / os.sysconf("SC_CLK_TCK")
         return time.clock_gettime(time.CLOCK_BOOTTIME) - started

@@ -1,4 +1,4 @@
-"""Progress on stderr: of an ingestion, and of counted work."""
+"""Progress on stderr, of an ingestion or of counted work."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from fathom.errors import Interrupted
 from fathom.serving.cli.terminal import replace_breaks
 from fathom.serving.invisible import replace_controls
 
-if TYPE_CHECKING:  # a command that asks does not ingest
+if TYPE_CHECKING:  # a command that only asks does not load ingestion
     from fathom.ingest.progress import IngestState
     from fathom.ingest.report import IngestProgress, IngestReport
 
@@ -19,9 +19,8 @@ def show_ingest_progress(*, verbose: bool) -> "Iterator[IngestProgress]":
     """Show the progress of an ingestion on stderr.
 
     Args:
-        verbose: Whether a line is written for each file as soon as its outcome is stored. Otherwise
-            two live lines tell the share that is done, the speed and the time left, if stderr is a
-            terminal.
+        verbose: Whether to write a line for each file as soon as its outcome is stored. Otherwise,
+            if stderr is a terminal, two live lines show the progress, the speed and the time left.
     """
     if verbose:
         yield _LinePrinter()
@@ -51,7 +50,7 @@ class _LinePrinter:
 
 
 class InterruptibleProgress:
-    """A wrapper that passes progress on, and says on Ctrl-C how much is stored."""
+    """A wrapper that passes progress on, and reports at Ctrl-C how much is stored."""
 
     def __init__(self, on_progress: "IngestProgress", *, anew: bool) -> None:
         self._on_progress = on_progress
@@ -59,7 +58,7 @@ class InterruptibleProgress:
         self._documents, self._read, self._files = 0, 0, 0
 
     def __call__(self, report: "IngestReport", advance: "IngestState") -> None:
-        """Note the counts and pass them on."""
+        """Store the counts, and pass them on."""
         self._documents, self._read = report.documents, len(report.files)
         self._files = advance.files
         self._on_progress(report, advance)
@@ -69,16 +68,16 @@ class InterruptibleProgress:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is KeyboardInterrupt:
-            # A rebuild goes on in a folder of its own, so the old index is untouched.
-            where = "of the new index, and the old one as it was" if self._anew else "in the index"
+            # A rebuild has its own folder, so the old index does not change.
+            where = "in the new index beside the old one" if self._anew else "in the index"
             raise Interrupted(
-                f"interrupted; {self._documents} documents are kept {where} "
-                f"({self._read} of {self._files} files); run the same command again to go on"
+                f"interrupted; {self._documents} documents are stored {where} "
+                f"({self._read} of {self._files} files); run the same command again to continue"
             ) from None
 
 
 def show_count(label: str, done: int, total: int) -> None:
-    """Show on stderr, if it is a terminal, how much is done, in one line that counts."""
+    """Show a count in one line of stderr, if it is a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(
             f"\r{replace_controls(label)}: {done}/{total}" + ("\n" if done == total else "")

@@ -1,4 +1,4 @@
-"""The live lines of an ingestion: the share that is done, the speed and the time left."""
+"""The live lines of an ingestion with the progress, the speed and the time left."""
 
 import time
 from collections import deque
@@ -14,39 +14,39 @@ from fathom.ingest.report import IngestReport
 from fathom.serving.invisible import replace_controls
 
 WINDOW_S = 20.0
-"""The time over which speed is measured, in seconds.
+"""The seconds over which the speed is measured.
 
-A mean of the whole run would mislead: files differ, and known files at the start pass quickly.
+The speed of the whole run would mislead: files differ, and unchanged files at the start are fast.
 """
 _BAR_WIDTH = 20
-"""The characters of a full bar."""
+"""The number of characters of a full bar."""
 
 
 class Pace:
-    """The speed of something that grows, over the last seconds, quiet ones included."""
+    """The speed of a growing value over the last `WINDOW_S`, including times without growth."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start at 0."""
+        """Start with the value 0."""
         self._clock = clock
         self._seen: deque[tuple[float, float]] = deque([(clock(), 0.0)])
 
     def add(self, value: float) -> None:
-        """Note that the value has grown to `value`."""
+        """Record that the value is now `value`."""
         now = self._clock()
         self._seen.append((now, value))
-        # One entry older than the window stays: the rate is measured from there.
+        # One entry older than the window stays, from which the rate is measured.
         while len(self._seen) > 2 and self._seen[1][0] <= now - WINDOW_S:
             self._seen.popleft()
 
     @property
     def rate(self) -> float:
-        """The growth per second; 0 as long as nothing is known."""
+        """The growth per second; 0 at the start."""
         (since, before), (_, value) = self._seen[0], self._seen[-1]
         seconds = self._clock() - since
         return (value - before) / seconds if seconds > 0 else 0.0
 
     def estimate_seconds_left(self, total: float) -> float | None:
-        """Return the seconds until the value reaches `total`; `None` if nobody can say."""
+        """Estimate the seconds until the value reaches `total`; `None` while it does not grow."""
         missing = total - self._seen[-1][1]
         if missing <= 0:
             return 0.0
@@ -54,15 +54,15 @@ class Pace:
 
 
 class ProgressBoard:
-    """The text of the two live lines, as of now."""
+    """The text of the two live lines."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start without any progress."""
+        """Create the text before the first counts."""
         self._size, self._chunks, self._vectors = Pace(clock), Pace(clock), Pace(clock)
         self._report, self._advance = IngestReport(), IngestState()
 
     def update(self, report: IngestReport, advance: IngestState) -> None:
-        """Take over new counts."""
+        """Replace the counts."""
         self._size.add(advance.done)
         self._chunks.add(advance.chunks)
         self._vectors.add(advance.vectors)
@@ -87,7 +87,7 @@ class ProgressBoard:
         )
 
     def _format_filling(self, failed: int) -> str:
-        """Return the lines for the time while stored chunks get their vectors."""
+        """Return the lines that are shown while stored chunks get their vectors."""
         done, total = self._advance.vectors, self._advance.vectors + self._advance.lacking
         seconds = self._vectors.estimate_seconds_left(total)
         time_left = f"{format_duration(seconds)} left, " if seconds is not None else ""
@@ -99,7 +99,7 @@ class ProgressBoard:
 
     def _format_time_left(self) -> str:
         seconds = self._size.estimate_seconds_left(self._advance.bytes)
-        # All bytes are read while an ingestion finishes, but that takes time which nobody knows.
+        # The time that an ingestion needs to finish after the last byte is unknown.
         is_known = seconds is not None and self._advance.stage != "finishing"
         return f"{format_duration(seconds or 0.0)} left, " if is_known else ""
 
@@ -114,7 +114,7 @@ def _draw_bar(share: float) -> str:
 def show_ingest_bar(
     console: Console | None = None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[IngestReport, IngestState], None]]:
-    """Show the live lines within a `with` block, and yield the function that takes new counts."""
+    """Show the live lines during a `with` block, and yield the function that updates them."""
     board = ProgressBoard(clock)
 
     def render_board() -> Text:
@@ -139,7 +139,7 @@ def describe_activity(advance: IngestState) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return minutes and seconds, with hours if there are any."""
+    """Format a duration as `M:SS`, or `H:MM:SS` from one hour on."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,4 +1,4 @@
-"""`fathom questions make`: a file of questions made from the documents of the index."""
+"""The command `fathom questions make`, which makes questions from the documents of an index."""
 
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,10 @@ def _root() -> None:
 def make(
     out: Annotated[
         Path | None,
-        typer.Option(help="Write them here; by default questions.jsonl, if there is none yet."),
+        typer.Option(
+            help="Write the questions here, one JSON object a line; by default questions.jsonl, "
+            "if there is none yet."
+        ),
     ] = None,
     number: Annotated[
         int, typer.Option("--number", help="Number of questions of all kinds together.")
@@ -42,7 +45,8 @@ def make(
     kinds: Annotated[
         str | None,
         typer.Option(
-            help="By commas: single-hop, multi-hop, numeric, list, conflicting, unanswerable."
+            help="Kinds of questions, comma-separated: single-hop, multi-hop, numeric, list, "
+            "conflicting, unanswerable; by default all."
         ),
     ] = None,
     language: Annotated[
@@ -78,21 +82,21 @@ def make(
         _format_questions(question_set, file),
         as_json=as_json,
     )
-    # An empty file is no success: a script that measures with it must notice.
+    # An empty file is a failure, so that a script that measures with it notices.
     return 0 if question_set.questions else 3
 
 
 def _format_questions(question_set: "QuestionSet", file: Path) -> str:
-    """Return the counts of the questions by kind, and the reasons for those not taken."""
+    """Return the counts of questions by kind, and of rejected questions by reason."""
     counts = ", ".join(f"{count} {kind}" for kind, count in question_set.counts.items())
     lines = [f"{len(question_set.questions)} synthetic questions in {file}: {counts or 'none'}"]
     if len(question_set.questions) < question_set.target:
         lines.append(
-            f"{question_set.target} were asked for; the documents gave no more of these kinds"
+            f"{question_set.target} were requested; the documents gave no more of these kinds"
         )
     if question_set.refusals:
         reasons = ", ".join(f"{count} {reason}" for reason, count in question_set.refusals.items())
-        lines.append(f"not taken: {reasons}")
+        lines.append(f"rejected: {reasons}")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""`fathom search`: the sentences of the documents that bear on a query, or whole chunks."""
+"""The command `fathom search`."""
 
 import sys
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def search(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> int:
-    """Show the sentences that bear on a query, with their places, the best first."""
+    """Show the sentences that bear on a query, best first, with their places."""
     from fathom.serving.cli.output import show_json
 
     with (
@@ -86,10 +86,10 @@ def search(
 
 @dataclass(frozen=True, kw_only=True)
 class _Searcher:
-    """A search by the options of the command.
+    """A search with the options of the command.
 
     Attributes:
-        shows_chunks: Whether whole chunks are shown in place of excerpts.
+        shows_chunks: Whether to show whole chunks instead of excerpts.
     """
 
     engine: "Engine"
@@ -101,7 +101,7 @@ class _Searcher:
     shows_chunks: bool
 
     def serialize(self, query: str) -> dict[str, Any]:
-        """Return the outcome of a query as an object."""
+        """Return the hits or excerpts of a query as an object."""
         from fathom.serving.shapes import serialize_excerpts, serialize_hits
 
         hits = self._find_hits(query)
@@ -110,7 +110,7 @@ class _Searcher:
         return serialize_excerpts(self._make_excerpts(query, hits, self.chars))
 
     def show(self, query: str) -> None:
-        """Print the outcome of a query for people."""
+        """Print the hits or excerpts of a query for people."""
         from fathom.retrieval.excerpts import EXCERPT_CHARS
         from fathom.serving.cli.output import (
             format_excerpts,
@@ -142,7 +142,7 @@ class _Searcher:
 
     @cached_property
     def _has_noted_lack(self) -> bool:
-        """True; on its first use the lack of vectors is noted, once for all lines of stdin."""
+        """True; the first use writes the note about missing vectors, once for all queries."""
         note_lacking_vectors(self.engine)
         return True
 

@@ -1,4 +1,4 @@
-"""The commands that serve the web page and the HTTP interfaces, and manage their keys."""
+"""The commands `fathom serve`, which serves the page and the API, and `fathom keys`."""
 
 import sys
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # `--help` must not wait for these imports
     from fathom.settings import Settings
 
 _CLOSED_HINT = (
-    "nobody can ask until `fathom keys add NAME` makes a key, or `fathom keys open` lets everybody "
-    "on 127.0.0.1 ask without one"
+    "nobody can ask before `fathom keys add NAME` makes a key, or `fathom keys open` lets "
+    "everybody on 127.0.0.1 ask without one"
 )
 _SIGN_ON_DEFAULTS = {
     "scopes": (),
@@ -37,7 +37,7 @@ _SIGN_ON_DEFAULTS = {
     "roles_claim": "",
     "hours": 1.0,
 }
-"""The options of a sign-on that nobody gave."""
+"""The default values of the options of `--oidc`."""
 keys = typer.Typer(help="Keys of the server: who may ask, and how much.", no_args_is_help=True)
 
 
@@ -53,13 +53,13 @@ def serve(
             min=1,
             max=36_500,
             metavar="DAYS",
-            help="Log who asked what and saw which documents, for so many days.",
+            help="Log callers, questions and shown documents, and keep the log for so many days.",
         ),
     ] = None,
     proxy_user_header: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="The header by which a reverse proxy names the user it signed on."
+            metavar="NAME", help="The header in which a reverse proxy names the signed-on user."
         ),
     ] = "",
     proxy_groups_header: Annotated[
@@ -67,7 +67,7 @@ def serve(
     ] = "",
     proxy_secret: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The secret that proves who sent these headers."),
+        typer.Option(metavar="FILE", help="The secret that the proxy sends with these headers."),
     ] = None,
     proxy_address: Annotated[
         list[str] | None,
@@ -85,7 +85,7 @@ def serve(
         str,
         typer.Option(
             metavar="NAMES",
-            help="The scopes to ask for, such as 'profile groups'; by default openid, profile, "
+            help="The scopes to request, such as 'profile groups'; by default openid, profile, "
             "email, and offline_access if the issuer names it.",
         ),
     ] = "",
@@ -102,7 +102,7 @@ def serve(
         ),
     ] = "",
     oidc_hours: Annotated[
-        float, typer.Option(min=0.01, max=24, metavar="HOURS", help="The life of a session.")
+        float, typer.Option(min=0.01, max=24, metavar="HOURS", help="Hours until a session ends.")
     ] = 1.0,
     strategy: StrategyOption = None,
     paper: PaperOption = None,
@@ -129,7 +129,7 @@ def serve(
         raise UsageError("--oidc and --proxy-user-header exclude each other; choose one sign-on")
     flags = {"ask.strategy": strategy, "ask.paper": paper, "llm.model": llm}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
-        # The server opens engines of its own; this one only reads and checks the settings.
+        # This engine only loads and checks the settings; the server opens its own engines.
         settings = engine.settings
     sign_on_options = {
         "scopes": tuple(oidc_scopes.replace(",", " ").split()),
@@ -160,7 +160,7 @@ def serve(
 def _open_sign_on(
     issuer: str, options: dict[str, Any], host: str, settings: "Settings"
 ) -> "SignOn":
-    """Open the sign-on, once its issuer has answered: a server without it would sign nobody on."""
+    """Open the sign-on, and check that the issuer answers, without which nobody could sign on."""
     import asyncio  # takes a tenth of the time in which any command starts
 
     try:
@@ -170,9 +170,7 @@ def _open_sign_on(
     except ModuleNotFoundError as error:
         raise UsageError(f"--oidc needs {error.name}: pip install 'fathom-qa[oidc]'") from None
     if settings.offline:
-        raise UsageError(
-            "--oidc asks an issuer, and --offline opens nothing; leave one of them out"
-        )
+        raise UsageError("--oidc needs the network, which offline forbids; leave one of them out")
     check_public_url(settings.serve.public_url, host)
     sign_on = SignOn(
         build_issuer(issuer),
@@ -182,7 +180,7 @@ def _open_sign_on(
     addresses = asyncio.run(sign_on.issuer.fetch_addresses())
     if not addresses.may_renew:
         sys.stderr.write(
-            f"fathom: {issuer} names no way to tell groups again: those of a user count until the "
+            f"fathom: {issuer} cannot be asked again for groups: those of a user count until the "
             f"session ends, after {options['hours']:g} hours; `--oidc-hours` shortens that\n"
         )
     return sign_on
@@ -217,8 +215,8 @@ def add_key(
 ) -> None:
     """Make a key and show it once; it is not stored. From then on every request needs a key.
 
-    That stays so after the last key is revoked; `fathom keys open` then lets everybody on this
-    machine ask again.
+    This does not change when the last key is revoked; `fathom keys open` then lets everybody on
+    this machine ask again.
     """
     from fathom.serving.cli.output import show_outcome
     from fathom.serving.http.keys import Key, compute_expiry
@@ -245,7 +243,7 @@ def add_key(
 
 @keys.command("list")
 def list_keys(index: IndexOption = None, as_json: JsonOption = False) -> None:
-    """List all keys with what they allow."""
+    """List all keys with their permissions and limits."""
     from fathom.serving.cli.output import show, show_json
 
     with _open_keys(index) as store:
@@ -256,7 +254,7 @@ def list_keys(index: IndexOption = None, as_json: JsonOption = False) -> None:
         no_keys = (
             f"no keys; {_CLOSED_HINT}"
             if door == "closed"
-            else "no keys: on 127.0.0.1 nobody needs one"
+            else "no keys; on 127.0.0.1 nobody needs one"
         )
         show("\n".join(map(_format_key, listed_keys)) or no_keys)
 
@@ -268,7 +266,7 @@ def revoke_key(
     ],
     index: IndexOption = None,
 ) -> None:
-    """Revoke a key; its holder can ask no more."""
+    """Revoke a key; its holder cannot use it any more."""
     from fathom.serving.cli.output import show
 
     with _open_keys(index) as store:

@@ -1,4 +1,4 @@
-"""`fathom skill`: instructions for agents that use Fathom from a shell."""
+"""The command `fathom skill`, which prints instructions for agents that use a shell."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""`fathom source`: the places outside of the index from which documents come."""
+"""The commands `fathom source`, which manage the sources that the index follows."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,20 +32,23 @@ def add_source(
     name: Annotated[str, typer.Option(help="Its name; by default the last part of the URL.")] = "",
     include: Annotated[
         list[str] | None,
-        typer.Option(metavar="GLOB", help="Only objects like this, as '*.md'; may be repeated."),
+        typer.Option(
+            metavar="GLOB", help="Only objects that match, such as '*.md'; may be repeated."
+        ),
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="GLOB", help="Leave out objects like this; may be repeated."),
+        typer.Option(metavar="GLOB", help="Leave out objects that match; may be repeated."),
     ] = None,
     allow_private: Annotated[
         bool,
-        typer.Option("--allow-private", help="The host of URL may be inside of a private network."),
+        typer.Option("--allow-private", help="Allow a host of URL in a private network."),
     ] = False,
     every: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Sync it again after 1m to 30d, as 1h: by serve, or sync --due."
+            metavar="TIME",
+            help="Interval, 1m to 30d, after which `serve` or `sync --due` syncs it again.",
         ),
     ] = "",
     index: IndexOption = None,
@@ -101,7 +104,7 @@ def sync_sources(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> int:
-    """Bring the index in line with one source or all; run it again to go on."""
+    """Bring the index in line with one source or all; run it again to continue."""
     from fathom.serving.cli.output import show_outcome
 
     if name is not None and due:
@@ -110,7 +113,7 @@ def sync_sources(
         if name is None:
             listed = engine.sources.list_due() if due else engine.sources.list()
             waiting = [item.name for item in listed if not item.paused]
-            reports = [_sync_or_explain(engine, one, verbose=verbose) for one in waiting]
+            reports = [_sync_or_explain(engine, other, verbose=verbose) for other in waiting]
         else:
             reports = [_sync_source(engine, name, verbose=verbose)]
     nothing = "no source is due" if due else "no sources; `fathom source add URL` adds one"
@@ -124,18 +127,18 @@ def sync_sources(
 @source.command("pause")
 def pause_source(
     name: NameArgument,
-    resume: Annotated[bool, typer.Option("--resume", help="Take it in again.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume a paused source.")] = False,
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Leave a source out when all are synchronized; its documents stay."""
+    """Pause a source, so that only `sync NAME` synchronizes it; its documents stay."""
     from fathom.serving.cli.output import show_outcome
 
     with build_engine(index, assignments, offline=offline) as engine:
         engine.sources.pause(name, paused=not resume)
-    text = f"{name} resumed" if resume else f"{name} paused; --resume takes it in again"
+    text = f"{name} resumed" if resume else f"{name} paused; --resume ends the pause"
     show_outcome({"name": name, "paused": not resume}, text, as_json=as_json)
 
 
@@ -147,7 +150,7 @@ def remove_source(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Remove a source with its documents; at the source nothing changes."""
+    """Remove a source and its documents from the index; the source itself does not change."""
     from fathom.serving.cli.output import show_outcome
 
     with build_engine(index, assignments, offline=offline) as engine:
@@ -157,9 +160,9 @@ def remove_source(
 
 
 def _sync_or_explain(engine: "Engine", name: str, *, verbose: bool) -> "SyncReport":
-    """Bring the index in line with a source; one that cannot be opened stops no other one.
+    """Bring the index in line with a source, or return a report that says why it is impossible.
 
-    Neither does one that another process is synchronizing.
+    So a source that cannot be opened, or that another process synchronizes, stops no other source.
     """
     from fathom.ingest.sources.sync import SyncReport
 

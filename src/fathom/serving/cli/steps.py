@@ -1,4 +1,4 @@
-"""Progress of a question on stderr, for the commands that ask."""
+"""The progress of a question on stderr."""
 
 import sys
 
@@ -16,9 +16,9 @@ def make_step_listener() -> Listener:
 
 
 class _StepPrinter(Listener):
-    """A printer of the finished steps, and of a language model's sentences as they come.
+    """A printer of finished steps, and of each new sentence of a language model.
 
-    A step that is taken several times in a row has one line, which counts.
+    A step that is repeated in a row has one line with the number of times.
     """
 
     wants_text = True
@@ -31,7 +31,7 @@ class _StepPrinter(Listener):
         if isinstance(event, TextEvent):
             self._last = ""
             self._write(f"  > {' '.join(event.text.split())}", again=False)
-        # A step without an outcome only holds other steps, which have lines of their own.
+        # A step without an outcome only contains other steps, which have their own lines.
         elif isinstance(event, StepEnd) and event.step.has_outcome:
             self._times = self._times + 1 if event.name == self._last else 1
             self._last = event.name

@@ -1,4 +1,4 @@
-"""Text for a terminal: clickable words, and no control characters."""
+"""Text for a terminal, with links and without control characters."""
 
 import os
 import re
@@ -14,9 +14,9 @@ def is_terminal() -> bool:
 
 
 def add_links(text: str, links: Mapping[str, str]) -> str:
-    """Return the text with the words of `links` made clickable by OSC 8 sequences."""
+    """Turn the words of `links` in a text into links, by OSC 8 sequences."""
     targets = {replace_breaks(words): replace_controls(target) for words, target in links.items()}
-    # The longest words come first, or the path of a folder would match within that of its file.
+    # Longest first, because the path of a folder would match within the path of its file.
     pattern = re.compile("|".join(re.escape(words) for words in sorted(targets, key=len)[::-1]))
     return pattern.sub(
         lambda match: f"\x1b]8;;{targets[match[0]]}\x1b\\{match[0]}\x1b]8;;\x1b\\", text
@@ -24,7 +24,7 @@ def add_links(text: str, links: Mapping[str, str]) -> str:
 
 
 def replace_breaks(text: str) -> str:
-    """Return a name as one line: a space in place of each break, and no control characters."""
+    """Return a name as one line, with spaces for breaks and without control characters."""
     # `isspace` also holds for a tab and for the separators of lines and paragraphs.
     return replace_controls(
         "".join(" " if character.isspace() else character for character in text)

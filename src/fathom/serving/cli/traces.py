@@ -1,4 +1,4 @@
-"""The commands that show what was asked: trace, replay."""
+"""The commands `fathom trace` and `fathom replay`."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ def trace(
     trace_id: Annotated[
         str | None,
         typer.Argument(
-            metavar="ID", help="The trace's id, or its beginning; without it the latest are listed."
+            metavar="ID", help="The trace's id, or its beginning; by default list the latest."
         ),
     ] = None,
     index: IndexOption = None,
@@ -36,7 +36,7 @@ def trace(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Show how an answer came about, step by step."""
+    """Show the steps that led to an answer, or list the latest traces."""
     from fathom.runs.export import export_trace
     from fathom.runs.outline import format_tree, to_json
     from fathom.serving.cli.output import format_traces, show, show_outcome
@@ -59,15 +59,15 @@ def trace(
 
 
 def _check_options(trace_id: str | None, *, delete: bool, otel: str | None, content: bool) -> None:
-    """Refuse options that lack another one, or contradict it.
+    """Check that the options fit together.
 
     Raises:
-        UsageError: Naming the option.
+        UsageError: If an option needs another one, or two exclude each other.
     """
     if delete and otel is not None:
         raise UsageError("--delete and --otel: export the trace first, then delete it")
     if content and otel is None:
-        raise UsageError("--content is about an export; add --otel TARGET")
+        raise UsageError("--content belongs to an export; add --otel TARGET")
     if trace_id is None and (delete or otel is not None):
         raise UsageError("name the trace to delete or to export; `fathom trace` lists them")
 
@@ -81,7 +81,7 @@ def replay(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> int:
-    """Answer again from the record alone; with --set, as other settings would have."""
+    """Answer again from the trace alone; with --set, as with these settings."""
     from fathom.serving.cli.output import format_replay, show_outcome
     from fathom.serving.shapes import serialize_replay
 

@@ -1,4 +1,4 @@
-"""`fathom train`: policies that Fathom learns from questions with answers."""
+"""The commands `fathom train`, which learn policies and weights from questions with answers."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -48,14 +48,14 @@ def planner(
     ] = "adaptive",
     records: Annotated[
         Path | None,
-        typer.Option(help="Keep the outcomes here; those it holds are not recorded again."),
+        typer.Option(help="Keep outcomes here; outcomes in it are not recorded again."),
     ] = None,
     queries: Annotated[
         int | None,
-        typer.Option(min=1, help="Ask only a sample of this size of each, always the same."),
+        typer.Option(min=1, help="Ask only a fixed sample of this size of each data set."),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(min=0, help="Weight of cost against a right answer.")
+        float, typer.Option(min=0, help="Weight of cost against an F1 of 1.")
     ] = DEFAULT_ALPHA,
     wrong: Annotated[float, typer.Option(min=0, help="Penalty of a wrong answer.")] = 0.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same policy.")] = 0,
@@ -67,7 +67,7 @@ def planner(
         Path | None, typer.Option(help="Write progress here, a line of JSON for each update.")
     ] = None,
     checkpoints: Annotated[
-        Path | None, typer.Option(help="Write policies of the training so far into this folder.")
+        Path | None, typer.Option(help="Write policies during the training into this folder.")
     ] = None,
     measure: Annotated[
         bool, typer.Option(help="Compare with fixed plans, a router, rules and hindsight.")
@@ -77,7 +77,7 @@ def planner(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Record what all choices of a strategy's planner come to, and train its policy by PPO."""
+    """Record the outcomes of all choices of a strategy's planner, and train its policy by PPO."""
     from fathom.evaluation.outcomes import OutcomeFile
     from fathom.evaluation.planning import cross_fit
     from fathom.planner.environment import Reward
@@ -103,7 +103,7 @@ def planner(
     out.write_text(trained.policy.to_json(), encoding="utf-8")
     if curves is not None:
         _write_curve(curves, trained.curve)
-    # The comparison trains further policies, on each fold of the questions, which takes a while.
+    # The comparison trains a policy on each fold of the questions, which takes a while.
     table = None
     if measure:
         alphas = sorted({*ALPHAS, alpha})
@@ -115,7 +115,7 @@ def planner(
     else:
         measured = f"{table.to_text()}\n" if table else ""
         show(
-            f"{measured}{out}: `--set {strategy}.policy={out}` asks it, or the same in fathom.toml"
+            f"{measured}{out}: `--set {strategy}.policy={out}` uses it, or the same in fathom.toml"
         )
 
 
@@ -127,11 +127,9 @@ def weights(
     ],
     queries: Annotated[
         int | None,
-        typer.Option(min=1, help="Search for a sample of this size of each, always the same."),
+        typer.Option(min=1, help="Use only a fixed sample of this size of each data set."),
     ] = None,
-    measure: Annotated[
-        str, typer.Option(help="The measure of the ranking to learn for.")
-    ] = "nDCG@10",
+    measure: Annotated[str, typer.Option(help="The measure of rankings to maximize.")] = "nDCG@10",
     out: Annotated[Path, typer.Option(help="Write the weights here (.json).")] = Path(
         "weights.json"
     ),
@@ -149,7 +147,7 @@ def weights(
         raise UsageError(f"--out {out}: hybrid.weights takes a file whose name ends in .json")
     check_measure(measure)
     check_outputs([out], datasets)
-    # Both branches have to search, whatever the weights in use.
+    # Both branches must search, whatever weights are in use.
     chosen = [*(assignments or ()), "hybrid.weights=complexity"]
     lists = []
     with build_engine(index, chosen, offline=offline) as engine:
@@ -171,7 +169,7 @@ def weights(
 def _record_outcomes(
     engine: "Engine", paths: Sequence[Path], outcomes: "OutcomeFile", queries: int | None
 ) -> None:
-    """Record the outcomes of data sets, each over its own index if the engine's is another."""
+    """Record the outcomes of data sets; one that the engine's index lacks gets its own index."""
     from fathom.evaluation.harness import prepare_engine
     from fathom.evaluation.outcomes import record_outcomes
 
@@ -182,15 +180,15 @@ def _record_outcomes(
 
 
 def _list_questions(outcomes: "OutcomeFile", *, measured: bool) -> "list[RecordedQuestion]":
-    """Return the recorded questions, if a policy of them can be measured where it shall be.
+    """Return the recorded questions.
 
     Raises:
-        UsageError: If there are too few to measure a policy on.
+        UsageError: If `measured`, and there are too few questions to measure a policy on.
     """
     from fathom.evaluation.planning import check_folds
 
     questions = outcomes.list_questions()
-    # Checked first, so that a command that fails leaves no policy behind.
+    # Checked before the training, so that a failed command writes no policy.
     if measured:
         check_folds(questions)
     return questions
@@ -209,9 +207,13 @@ def _check_arguments(
     files: Sequence[Path | None],
     folder: Path | None,
 ) -> None:
-    """Accept the arguments if there is something to learn from and all files can be written."""
+    """Check that there are questions or records, and that all files can be written.
+
+    Raises:
+        UsageError: If there are none, or a file cannot be written.
+    """
     if not datasets and (records is None or not records.exists()):
-        raise UsageError("name questions to record outcomes of, or --records that hold some")
+        raise UsageError("name data sets to record outcomes of, or a file of them with --records")
     check_outputs(files, [*(datasets or ()), records])
     if folder is not None:
         check_folder(folder)

@@ -1,4 +1,4 @@
-"""`fathom tune`: the strategy and the settings that do best on a user's own questions."""
+"""The command `fathom tune`, which finds the best strategy and settings for given questions."""
 
 import sys
 from collections.abc import Sequence
@@ -44,7 +44,10 @@ def tune(
         Path, typer.Argument(help="A file of questions about the index, or a data set folder.")
     ],
     strategies: Annotated[
-        str | None, typer.Option(help=f"By commas: {STRATEGY_NAMES}; by default all shipped ones.")
+        str | None,
+        typer.Option(
+            help=f"Strategies to try, comma-separated: {STRATEGY_NAMES}; by default all shipped."
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -66,7 +69,7 @@ def tune(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> int:
-    """Try strategies and settings on questions; recommend one if it is surely better."""
+    """Try strategies and settings on questions; recommend one if it is significantly better."""
     from fathom.evaluation.harness import Evaluation, Systems
     from fathom.evaluation.harness import evaluate as measure_all
     from fathom.evaluation.tuning import check_measure, compare_trials
@@ -94,7 +97,7 @@ def tune(
                 engine,
                 dataset,
                 # Every trial is compared with the strategy and the settings in use, so these are
-                # measured even if they are not among those to try.
+                # always measured.
                 strategies=tried if varied else list(dict.fromkeys([current, *tried])),
                 queries=queries,
                 records=records,
@@ -124,13 +127,13 @@ def _show_tuning(tuning: "Tuning", written: str | None, *, as_json: bool) -> Non
 
 
 def _list_variants(settings: Sequence[str]) -> list[dict[str, str]]:
-    """Return the settings as they are, and each combination of values to try.
+    """Return an empty variant, which is the settings in use, and all combinations of values.
 
     Raises:
-        UsageError: If a text is malformed, or varies the strategy.
+        UsageError: If a text is malformed, or names the strategy.
     """
     variants = [variant for variant in expand_variants(settings) if variant]
-    # Each trial names its strategy itself, which this setting would contradict.
+    # Each trial has its own strategy, which this setting would contradict.
     if any("ask.strategy" in variant for variant in variants):
         raise UsageError("--settings ask.strategy: name the strategies with --strategies")
     return [{}, *variants]

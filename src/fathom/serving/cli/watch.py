@@ -9,9 +9,9 @@ from fathom.redaction import open_log
 
 LOG = open_log("fathom")
 INTERVAL_S = 2.0
-"""The time between two looks at the files, in seconds."""
+"""The seconds between two looks at the files."""
 MOST_LOOKS = 60
-"""The looks, one a second, after which files that go on changing are read all the same."""
+"""The number of looks, one a second, after which files that still change are read anyway."""
 Snapshot = Mapping[str, object]
 """The state of all files; it differs after every change."""
 
@@ -23,21 +23,21 @@ def watch(
     wait: Callable[[], object] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Act now, and again whenever something has changed and come to rest, until Ctrl-C.
+    """Call `act` now, and again after each change of the files, until Ctrl-C.
 
-    What does not come to rest is acted on after `MOST_LOOKS` looks. If another process writes to
-    the index, all but the first act are tried again.
+    After a change, wait until the files rest, or for `MOST_LOOKS` looks. If another process is
+    writing to the index, `act` is tried again later, except for the first time.
 
-    Ctrl-C ends the loop quietly only while it waits, not within `act`.
+    Ctrl-C ends the loop without an error only while it waits, not during `act`.
 
     Args:
         look: Takes a snapshot.
-        act: Brings the index in line.
-        wait: Returns when something may have changed; by default after an interval.
+        act: Brings the index in line with the files.
+        wait: Returns when something may have changed; by default after `INTERVAL_S`.
         sleep: Waits for a number of seconds.
     """
     wait = wait or partial(sleep, INTERVAL_S)
-    # The snapshot comes before the work, so that a change during the work is noticed afterwards.
+    # The snapshot is taken before the work, so that changes during the work are noticed.
     last, was_locked = look(), False
     act()
     while True:
@@ -59,7 +59,7 @@ def watch(
                 LOG.warning("%s; the next look tries again", error)
             was_locked = True
             continue
-        # The snapshot is again the one from before the work.
+        # Again the snapshot from before the work.
         last, was_locked = current, False
 
 
