@@ -55,5 +55,5 @@ def _parse_rule(file: Path, number: int, rule: Any) -> ReadingRule:  # noqa: ANN
             return ReadingRule(pattern, tuple(readers))
         case _:
             raise UsageError(
-                f"--readers {file}: rule {number}: give a path and a list of readers, nothing else"
+                f"--readers {file}: rule {number} needs a path and a list of readers, nothing else"
             )

@@ -51,7 +51,7 @@ def test_spaces_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None
 def test_without_spaces_the_list_says_so(tmp_path: Path, capsys: Captured) -> None:
     list_vectors(str(index_fees(tmp_path) / "index"))
 
-    assert capsys.readouterr().out == "no vectors besides those of models.embedder\n"
+    assert capsys.readouterr().out == "no vectors except those of models.embedder\n"
 
 
 def test_a_space_without_all_vectors_names_the_next_step() -> None:

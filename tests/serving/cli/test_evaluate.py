@@ -126,10 +126,10 @@ def test_everything_is_refused_before_the_first_question(
     monkeypatch.setattr(KeywordRetriever, "retrieve", fail)
     check_one_line(run(*ask, "--vary", "rrf.k=1,much"), 2, "rrf.k = 'much'")
     check_one_line(run(*varied, "--gate", "one.json"), 2, "keyword (rrf.k=1) on toy is not in one")
-    check_one_line(run(*ask, "--queries", "1", "--gate", "one.json"), 2, "is not the same in one")
+    check_one_line(run(*ask, "--queries", "1", "--gate", "one.json"), 2, "differs from that in one")
     queries = tmp_path / "toy" / "queries.jsonl"
     queries.write_text(queries.read_text().replace("How much does", "What does"))
-    check_one_line(run(*ask, "--gate", "one.json"), 2, "question q1 of toy is not the same in one")
+    check_one_line(run(*ask, "--gate", "one.json"), 2, "q1 of toy differs from that in one")
 
 
 def test_each_paper_has_an_index_of_its_own(

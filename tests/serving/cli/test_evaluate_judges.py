@@ -80,7 +80,7 @@ def test_labels_of_people_count_too(run: CommandRunner, toy_dataset: str, tmp_pa
         ("people.jsonl", 2)
     ]
     (tmp_path / "others.jsonl").write_text(lines[0].replace('"toy"', '"toys"'))
-    assert "others.jsonl has no label of an answer that a judge graded" in (
+    assert "others.jsonl has no label of a graded answer" in (
         run(*ask, "--labels", "others.jsonl").out
     )
 

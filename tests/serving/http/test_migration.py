@@ -240,7 +240,7 @@ def test_repeating_a_copy_keeps_changes_made_at_the_copy(
                 f"keys that may do less at the copy, and stay so limited: {ana.id} (ana)",
                 "1 conversations",
                 "1 conversations were continued at the copy, and stay unchanged there",
-                "1 conversations were removed at the copy, and stay so",
+                "1 conversations were removed at the copy, and stay removed",
                 *first[3:],
             ]
         [remaining] = keys.list_keys()

@@ -133,7 +133,7 @@ def test_a_session_that_cannot_be_renewed_lives_until_its_end(
         caplog.clear()
         sign_on(server)
         assert (
-            "does not tell groups again; those of this session count until it ends" in caplog.text
+            "does not send groups again; those of this session count until it ends" in caplog.text
         )
         provider.user = {"sub": "ana", "groups": []}
         clock.now += 3595
@@ -379,7 +379,7 @@ def test_signing_out_withdraws_the_tokens_at_the_issuer(
     provider.bodies = {"/revoke": (503, {}, b"")}
     assert server.post("/sign-on/end", headers=ORIGIN).status_code == 204
     assert search(server) == (401, False)
-    assert "tokens are not withdrawn" in caplog.text
+    assert "tokens are not revoked" in caplog.text
     assert provider.tokens[-1] not in caplog.text
 
 

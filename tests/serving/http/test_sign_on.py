@@ -279,16 +279,16 @@ def wait_for_port(port: int) -> None:
 
 
 SIGNERS: list[tuple[Sign, str]] = [
-    (providers.sign_without_algorithm, "does not hold"),
-    (providers.sign_with_public_key, "does not hold"),
-    (providers.sign_with_secret, "does not hold"),
-    (providers.sign_with_other_key, "does not hold"),
-    (providers.sign_with_own_key_in_header, "does not hold"),
-    (providers.sign_with_other_algorithm, "does not hold"),
-    (providers.sign_with_unknown_key, "names no key that it has: 'unknown'"),
-    (providers.alter_token, "does not hold"),
-    (lambda provider, claims: "no.token", "does not hold"),
-    (lambda provider, claims: "", "does not hold"),
+    (providers.sign_without_algorithm, "is invalid"),
+    (providers.sign_with_public_key, "is invalid"),
+    (providers.sign_with_secret, "is invalid"),
+    (providers.sign_with_other_key, "is invalid"),
+    (providers.sign_with_own_key_in_header, "is invalid"),
+    (providers.sign_with_other_algorithm, "is invalid"),
+    (providers.sign_with_unknown_key, "names an unknown key: 'unknown'"),
+    (providers.alter_token, "is invalid"),
+    (lambda provider, claims: "no.token", "is invalid"),
+    (lambda provider, claims: "", "is invalid"),
 ]
 
 
@@ -459,7 +459,7 @@ def test_an_issuer_is_asked_alone_and_within_bounds(server: TestClient, provider
         ({"userinfo_endpoint": "https://[/user"}, {}, "as userinfo_endpoint, without https"),
         ({"jwks_uri": "https://ana@sso.example.org/keys"}, {}, "as jwks_uri, without https"),
         ({"authorization_endpoint": "javascript:alert(1)"}, {}, "as authorization_endpoint"),
-        ({"token_endpoint_auth_methods_supported": ["none"]}, {}, "takes no client secret"),
+        ({"token_endpoint_auth_methods_supported": ["none"]}, {}, "accepts no client secret"),
         ({}, {place: (302, {"Location": f"{elsewhere}/"}, b"")}, "answers with status 302"),
         ({}, {place: (200, {}, b"x" * (600 << 10))}, "more than 512 kB"),
         ({}, {place: (200, {"Content-Encoding": "gzip"}, b"x")}, "compressed"),
@@ -693,7 +693,7 @@ def test_an_issuer_that_cannot_be_reached_leaves_no_server(
     refused = run("serve", "--port", "0", "--oidc", provider.url)
     check_one_line(refused, 5, "calls itself 'https://evil.example'; give --oidc")
     for options, words in (
-        (["--offline"], "leave one of them out"),
+        (["--offline"], "drop one of the two"),
         (["--host", "0.0.0.0"], "serve.public_url"),
         (["--proxy-user-header", "X-User", "--proxy-secret", __file__], "--proxy-secret"),
     ):

@@ -100,8 +100,8 @@ def test_refused_sign_ons_are_written_with_their_reason(
     events = list_events(server)
     assert {(key, route) for key, route, _, _ in events} == {("oidc", "GET /sign-on/reply")}
     reasons = [
-        (f"{provider.url} signs nobody on: access_denied", 401),
-        (f"the token of {provider.url} does not hold: bad_signature", 401),
+        (f"{provider.url} refuses the sign-on: access_denied", 401),
+        (f"the token of {provider.url} is invalid: bad_signature", 401),
         ("this reply is not used: it answers no sign-on of this browser", 400),
         (f"the issuer {provider.url} gives no usable reply: status 500", 502),
     ]

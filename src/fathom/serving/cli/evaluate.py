@@ -349,7 +349,7 @@ def expand_variants(vary: Sequence[str]) -> list[dict[str, str]]:
         if not key.strip() or not split_names(values):
             raise UsageError(f"--vary {assignment!r}: expected a setting and its values, a.b=1,2,3")
         if key.strip() in keys:
-            raise UsageError(f"{key.strip()} comes twice: name all its values at once, a.b=1,2")
+            raise UsageError(f"{key.strip()} is varied twice: name all its values at once, a.b=1,2")
         keys.append(key.strip())
         choices.append(list(dict.fromkeys(split_names(values))))
     return [dict(zip(keys, combination, strict=True)) for combination in product(*choices)]

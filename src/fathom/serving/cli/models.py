@@ -74,7 +74,7 @@ def pull(
     flags = {"offline": offline or None}
     layers = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or [])
     if layers.build_settings().offline:
-        raise UsageError("pull needs the network, which offline forbids; leave one of them out")
+        raise UsageError("pull needs a socket and --offline allows none; drop one of the two")
     path = ModelStore().pull(file, _ProgressLine(file.name).show)
     if as_json:
         show_json(

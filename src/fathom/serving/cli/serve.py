@@ -170,7 +170,7 @@ def _open_sign_on(
     except ModuleNotFoundError as error:
         raise UsageError(f"--oidc needs {error.name}: pip install 'fathom-qa[oidc]'") from None
     if settings.offline:
-        raise UsageError("--oidc needs the network, which offline forbids; leave one of them out")
+        raise UsageError("--oidc needs a socket and --offline allows none; drop one of the two")
     check_public_url(settings.serve.public_url, host)
     sign_on = SignOn(
         build_issuer(issuer),
