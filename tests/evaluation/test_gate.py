@@ -104,10 +104,10 @@ def test_a_baseline_is_restored_from_its_file_which_holds_no_text(tmp_path: Path
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        (make_records(count=39), "question q39 of toy is not the same"),
-        (make_records(count=41), "question q40 of toy is not the same"),
-        (make_records(text="Is it free?"), "question q0 of toy is not the same"),
-        (make_records(gold=("41 crowns",)), "question q0 of toy is not the same"),
+        (make_records(count=39), "question q39 of toy differs from that in"),
+        (make_records(count=41), "question q40 of toy differs from that in"),
+        (make_records(text="Is it free?"), "question q0 of toy differs from that in"),
+        (make_records(gold=("41 crowns",)), "question q0 of toy differs from that in"),
         (make_records(dataset="other"), "naive on other is not in the baseline"),
         (make_records(strategy="maf"), "maf on toy is not in the baseline"),
     ],

@@ -79,7 +79,7 @@ def test_without_a_better_system_this_is_stated() -> None:
         [make_records("naive", right), make_records("maf", [False] * 50)], "naive"
     )
     assert (comparisons.recommendation, comparisons.needed) == (None, None)
-    assert "none even looks better on these 50 questions" in comparisons.verdict
+    assert "nothing has a higher mean on these 50 questions" in comparisons.verdict
 
 
 def test_the_only_system_stays_the_default() -> None:
@@ -157,7 +157,7 @@ def test_a_measure_where_lower_is_better_is_reversed() -> None:
 
 def test_an_unknown_or_inapplicable_measure_is_refused() -> None:
     groups = [make_records("naive", [True] * 5)]
-    with pytest.raises(UsageError, match="measure 'nice': choose of EM"):
+    with pytest.raises(UsageError, match="measure 'nice': choose from EM"):
         compare_trials(groups, "naive", measure="nice")
     with pytest.raises(UsageError, match="no question has R@5 of every system"):
         compare_trials(groups, "naive", measure="R@5")

@@ -102,8 +102,8 @@ def _make_difference(measure: str) -> Callable[[Records, Records], Contrast | No
 
 
 def _compute_token_ratio(ours: Records, theirs: Records) -> Contrast | None:
-    spent = {record.question: _count_tokens(record) for record in theirs}
-    pairs = np.array([(_count_tokens(record), spent[record.question]) for record in ours])
+    spent = {record.question: record.tokens for record in theirs}
+    pairs = np.array([(record.tokens, spent[record.question]) for record in ours])
 
     def compute_ratio(places: npt.NDArray[np.int64]) -> float | None:
         mine, base = pairs[places].sum(axis=0)
@@ -115,10 +115,6 @@ def _compute_token_ratio(ours: Records, theirs: Records) -> Contrast | None:
     return Contrast(
         value=value, interval=resample_interval(len(pairs), compute_ratio) or (value, value)
     )
-
-
-def _count_tokens(record: Record) -> float:
-    return sum(record.usage.get(name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
 
 
 PROMISES = (

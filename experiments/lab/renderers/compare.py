@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from experiments.lab.renderers.contrasts import make_contrasts, make_table
 from experiments.lab.results import Results
 
-from fathom.evaluation.comparison import SIGNIFICANT, PairedTest
+from fathom.evaluation.comparison import PairedTest
 from fathom.evaluation.report.blocks import ReportBlock, Sentences
+from fathom.evaluation.statistics import SIGNIFICANT
 
 FEW = 6
 """So many tests are all told in sentences."""

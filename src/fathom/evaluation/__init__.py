@@ -15,10 +15,10 @@ _HOMES = {
     "harness": ("Evaluation", "evaluate"),
     "rows": ("SystemScores",),
 }
-"""The module of each name; a name is imported on first use, since the engine takes a second."""
+"""The names of each module; a name is imported on first use, because that takes a second."""
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - names have different types
     for module, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"fathom.evaluation.{module}"), name)

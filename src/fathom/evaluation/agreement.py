@@ -1,4 +1,4 @@
-"""Agreement of judges with answers that are known to be right or wrong, on a labelled slice."""
+"""The agreement of judges with labels, which say whether answers are right."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from fathom.evaluation.records import Record
 from fathom.evaluation.statistics import kappa, resample_interval
 
 GOOD = 0.5
-"""The lowest score that counts as a judge's yes."""
+"""The least score with which a judge approves an answer."""
 
 LabelKey = tuple[str, str, str, str]
 """The key of a label: judge, data set, strategy and question."""
@@ -25,12 +25,13 @@ class Agreement:
     """The agreement of one judge with labels.
 
     Attributes:
+        judge: The name of the judge.
         labels: The source of the labels.
-        count: Labelled answers that the judge was asked about; an answer without a grade counts as
-            a disagreement.
-        agreed: Share of these answers on which judge and label agree.
-        kappa: Agreement beyond chance; `None` where all labels are the same.
-        interval: 95 % bootstrap interval of kappa.
+        count: The number of labelled answers that the judge was asked to grade. An answer without a
+            grade counts as a disagreement.
+        agreed: The share of these answers on which judge and label agree.
+        kappa: The agreement beyond chance; `None` if all labels are equal.
+        interval: The 95 % bootstrap interval of kappa.
     """
 
     judge: str
@@ -42,18 +43,18 @@ class Agreement:
 
     @property
     def sentence(self) -> str:
-        """The agreement in one plain sentence."""
+        """The agreement in one sentence."""
         summary = (
             f"{self.judge} agrees with {self.labels} on {self.agreed:.0%} of {self.count} answers"
         )
         if self.kappa is None or self.interval is None:
-            return f"{summary}; one label only, so that chance explains it"
+            return f"{summary}; all labels are equal, so chance explains it"
         low, high = self.interval
         return f"{summary}, kappa {self.kappa:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def collect_gold_labels(groups: Sequence[Sequence[Record]]) -> dict[LabelKey, bool]:
-    """Return whether each answer to a question with gold answers is right (`is_correct`)."""
+    """Return the label of each answer to a question with gold answers, as `is_correct` decides."""
     return {
         ("correctness", record.dataset, record.system, record.question): is_correct(record)
         for group in groups
@@ -63,13 +64,13 @@ def collect_gold_labels(groups: Sequence[Sequence[Record]]) -> dict[LabelKey, bo
 
 
 def load_labels(file: Path) -> dict[LabelKey, bool]:
-    """Read labels that people gave, one JSON object a line.
+    """Load a file of labels that people gave, with one JSON object in each line.
 
     Each object has `judge`, `dataset`, `strategy`, `question` and `good`, which is true or false.
 
     Raises:
-        UsageError: If the file does not exist or is not UTF-8, a line is no label, or two labels
-            are of the same answer.
+        UsageError: If the file does not exist or is not UTF-8, a line is not a label, or an answer
+            has two labels.
     """
     if not file.is_file():
         raise UsageError(f"{file}: no such file of labels")
@@ -94,7 +95,7 @@ def _parse_label(row: Mapping[str, object]) -> tuple[LabelKey, bool]:
     )
     good = row["good"]
     texts = [text for text in (judge, dataset, strategy, question) if isinstance(text, str)]
-    # 0 and 1 are no labels: a score put in place of a label must not pass.
+    # 0 and 1 are refused, because they may be scores instead of labels.
     if not isinstance(good, bool) or len(texts) != 4:
         raise TypeError
     return (texts[0], texts[1], texts[2], texts[3]), good
@@ -103,9 +104,9 @@ def _parse_label(row: Mapping[str, object]) -> tuple[LabelKey, bool]:
 def measure_agreements(
     judgements: Sequence[Judgement], labels: Mapping[LabelKey, bool], *, source: str
 ) -> list[Agreement]:
-    """Measure the agreement of each judge with the labels, over all systems together.
+    """Measure the agreement of each judge with the labels, over all systems.
 
-    Grades that a rule gave are left out, since they say nothing about the judge.
+    Grades by rule are left out, because they say nothing about the judge.
     """
     pairs: dict[str, list[tuple[str, str]]] = {}
     for judgement in judgements:
@@ -118,7 +119,7 @@ def measure_agreements(
 
 
 def _describe_vote(judgement: Judgement) -> str:
-    # A judge without a grade must lose agreement, so its vote equals neither label.
+    # An answer without a grade counts as a disagreement, so its vote equals neither label.
     if not isinstance(judgement.outcome, Grade):
         return "no grade"
     return "" if judgement.outcome.by_rule else str(judgement.outcome.score >= GOOD)
@@ -131,7 +132,7 @@ def _measure_agreement(judge: str, pairs: Sequence[tuple[str, str]], source: str
         count=len(pairs),
         agreed=sum(vote == label for vote, label in pairs) / len(pairs),
         kappa=_compute_kappa(pairs),
-        # Kappa is no mean, so the interval comes from resampling whole pairs.
+        # Kappa is not a mean, so the interval comes from resampling pairs.
         interval=resample_interval(
             len(pairs), lambda places: _compute_kappa([pairs[place] for place in places])
         ),

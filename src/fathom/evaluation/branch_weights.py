@@ -1,8 +1,9 @@
 """Weights of `hybrid`'s two branches, learned from judged questions and measured on held-out ones.
 
-A pair of weights is learned for each level of complexity: the pair with the best mean of a measure
-over the questions of the level. Levels with few questions lean on all questions together. The
-questions are dealt into folds, and each fold is ranked with what the others taught.
+For each level of complexity, the pair of weights with the best mean of a measure over the questions
+of the level is learned. For a level with few questions, the mean over all questions counts more.
+The measure of held-out questions comes from folds: each fold is ranked with the weights that were
+learned on the other folds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,12 @@ from fathom.evaluation.report.blocks import (
 )
 from fathom.evaluation.report.render import render_text
 from fathom.evaluation.runner import OnProgress, build_filters
-from fathom.evaluation.statistics import bca_interval, holm, randomisation_p
+from fathom.evaluation.statistics import (
+    SIGNIFICANT,
+    compute_rounded_interval,
+    holm,
+    randomisation_p,
+)
 from fathom.index.base import Match
 from fathom.jsonable import dump_canonical, hash_text
 from fathom.question.question import Question
@@ -38,22 +44,21 @@ if TYPE_CHECKING:
     from fathom.engine import Engine
 
 FOLDS = 5
-SIGNIFICANT = 0.05
 LEARNED = "learned"
 BY_COMPLEXITY = "complexity"
 GRID: tuple[RetrieverWeights, ...] = tuple(
     (round(step / 20, 2), round(1 - step / 20, 2)) for step in range(21)
 )
-"""The pairs to choose among, (keyword, semantic)."""
+"""The pairs (keyword, semantic) to choose from."""
 PRIOR = 50
-"""The mean over all questions counts as much as so many questions of a level."""
+"""The weight of the mean over all questions, as a number of questions of a level."""
 
 LevelWeights = Mapping[ComplexityLevel, RetrieverWeights]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedLists:
-    """The lists of both branches for a judged question, and the grades of its documents."""
+    """The hits of both branches for a judged question, and the grades of its documents."""
 
     dataset: str
     question: str
@@ -61,7 +66,7 @@ class JudgedLists:
     grades: Grades
 
     def score(self, weights: RetrieverWeights, measure: str) -> float:
-        """Return a measure of the ranking that these weights give."""
+        """Return the measure of the ranking with these weights."""
         lists = self.branches.lists
         documents = {hit.chunk.id: hit.chunk.document_id for hits in lists for hit in hits}
         factors = zip(weights, self.branches.factors, strict=True)
@@ -83,10 +88,10 @@ def gather_lists(
     """Search for judged questions with both branches of `hybrid`.
 
     Args:
-        engine: Its index holds the corpus, and its `hybrid.weights` is `complexity`.
+        engine: The engine, whose index holds the corpus and whose `hybrid.weights` is `complexity`.
         dataset: The data set.
-        questions: Its judged questions to search for.
-        on_progress: Called after each question.
+        questions: The judged questions of the data set to search for.
+        on_progress: Called after each question with a name, the number done, and the number of all.
 
     Raises:
         UsageError: If no question is judged.
@@ -113,14 +118,14 @@ def gather_lists(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedWeights:
-    """Learned weights, and how they and the fixed ones rank held-out questions.
+    """Learned weights, with measures of these and of fixed weights on held-out questions.
 
     Attributes:
         weights: The weights of each level, learned on all questions.
-        measure: The measure, of `ir_metrics.MEASURES`.
+        measure: The measure, from `ir_metrics.MEASURES`.
         datasets: The number of questions of each data set.
         levels: The number of questions of each level.
-        scores: The measure of each question by system; that of `learned` is by weights that were
+        scores: The measure of each question by system. For the system `learned`, the weights were
             learned without the question's fold.
     """
 
@@ -132,17 +137,17 @@ class LearnedWeights:
 
     @classmethod
     def learn(cls, lists: Sequence[JudgedLists], measure: str = "nDCG@10") -> Self:
-        """Learn the weights, and measure them on held-out folds beside the others.
+        """Learn the weights, and measure them and the other weights on held-out folds.
 
         Raises:
-            UsageError: If there are fewer than two questions a fold, or no such measure.
+            UsageError: If there are fewer than two questions in a fold, or the measure is unknown.
         """
         check_measure(measure)
         if len(lists) < 2 * FOLDS:
             raise UsageError(
-                f"{len(lists)} judged questions are too few to learn weights: give {2 * FOLDS}"
+                f"{len(lists)} judged questions are too few to learn weights; give {2 * FOLDS}"
             )
-        # Dealt like cards in this order, each fold gets the same share of each data set.
+        # In this order, each fold gets about the same share of each data set.
         ordered = sorted(lists, key=lambda item: (item.dataset, hash_text(item.question)))
         levels = [item.branches.level for item in ordered]
         values = np.array([[item.score(pair, measure) for pair in GRID] for item in ordered])
@@ -163,7 +168,7 @@ class LearnedWeights:
         )
 
     def to_json(self) -> str:
-        """Return the file that `hybrid.weights` takes."""
+        """Return the content of a file for `hybrid.weights`."""
         weights = {level: list(pair) for level, pair in self.weights.items()}
         origin = {
             "datasets": dict(self.datasets),
@@ -173,9 +178,9 @@ class LearnedWeights:
         return f"{dump_canonical({'weights': weights, 'origin': origin})}\n"
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row a system: its mean with interval, and the difference of the learned ones.
+        """Return a row for each system: its mean, and the gain of the learned weights over it.
 
-        The p of the differences is corrected for all of them (Holm).
+        Both have intervals; the p of each gain is corrected for all gains (Holm).
         """
         others = [name for name in self.scores if name != LEARNED]
         differences = {
@@ -185,7 +190,7 @@ class LearnedWeights:
         tests = {
             name: {
                 "gain": round(float(np.mean(differences[name])), 4),
-                "interval": _compute_interval(differences[name]),
+                "interval": compute_rounded_interval(differences[name]),
                 "p": round(p, 4),
             }
             for name, p in zip(others, ps, strict=True)
@@ -194,7 +199,7 @@ class LearnedWeights:
             {
                 "system": name,
                 "mean": round(float(np.mean(scores)), 4),
-                "mean_interval": _compute_interval(scores),
+                "mean_interval": compute_rounded_interval(scores),
                 **tests.get(name, {}),
             }
             for name, scores in self.scores.items()
@@ -202,22 +207,22 @@ class LearnedWeights:
 
     @property
     def verdict(self) -> str:
-        """The sentence on the learned weights against those by complexity and the best pair."""
+        """The comparison of the learned weights with `complexity` and the best fixed pair."""
         rows = {row["system"]: row for row in self.rows()}
         best = max(FIXED_WEIGHTS, key=lambda name: rows[name]["mean"])
         clauses = []
         for name in (BY_COMPLEXITY, best):
             row = rows[name]
-            is_sure = row["p"] < SIGNIFICANT
+            is_significant = row["p"] < SIGNIFICANT
             word = "better than" if row["gain"] > 0 else "worse than"
             clauses.append(
-                f"{word if is_sure else 'not surely different from'} {name} "
+                f"{word if is_significant else 'not significantly different from'} {name} "
                 f"({row['gain']:+.3f} {row['interval']}, p = {row['p']:.3f})"
             )
         return f"on held-out questions the learned weights are {' and '.join(clauses)}"
 
     def to_text(self) -> str:
-        """Return what `fathom train weights` prints."""
+        """Return the output of `fathom train weights`."""
         head = ("weights", self.measure, f"{LEARNED} minus this", "p")
         table = ReportTable(
             title=f"{len(self.scores[LEARNED])} questions, each held out",
@@ -234,13 +239,13 @@ class LearnedWeights:
 
 
 def check_measure(measure: str) -> None:
-    """Check the name of the measure to learn for.
+    """Check the name of a measure of rankings.
 
     Raises:
-        UsageError: If there is no such measure of rankings.
+        UsageError: If there is no such measure.
     """
     if measure not in MEASURES:
-        raise UsageError(f"measure {measure!r}: choose of {', '.join(MEASURES)}")
+        raise UsageError(f"measure {measure!r}: choose from {', '.join(MEASURES)}")
 
 
 def learn_pairs(
@@ -253,16 +258,16 @@ def learn_pairs(
         values: The measure of each question (rows) with each pair (columns).
     """
     overall = values.mean(axis=0)
-    of_level = {level: [item == level for item in levels] for level in LEVELS}
-    sums = {level: values[of_level[level]].sum(axis=0) + PRIOR * overall for level in LEVELS}
-    # Rounding keeps the last digits of a sum from deciding between equal pairs.
+    masks = {level: [item == level for item in levels] for level in LEVELS}
+    sums = {level: values[masks[level]].sum(axis=0) + PRIOR * overall for level in LEVELS}
+    # Without rounding, the last digits of a sum would decide between equal pairs.
     return {level: GRID[int(np.argmax(np.round(sums[level], 9)))] for level in LEVELS}
 
 
 def _score_held_out(
     levels: Sequence[ComplexityLevel], values: npt.NDArray[np.float64]
 ) -> tuple[float, ...]:
-    """Return the measure of each question with weights that the other folds taught."""
+    """Return the measure of each question with weights that were learned on the other folds."""
     folds = np.arange(len(levels)) % FOLDS
     scores = np.zeros(len(levels))
     for fold in range(FOLDS):
@@ -275,11 +280,6 @@ def _score_held_out(
 
 def _count_values(values: Sequence[str]) -> dict[str, int]:
     return {value: values.count(value) for value in sorted({*values})}
-
-
-def _compute_interval(values: Sequence[float]) -> list[float]:
-    low, high = bca_interval(values)
-    return [round(low, 4), round(high, 4)]
 
 
 def _format_row(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The scores of each system in each of its phases, or on each kind of question."""
+"""The scores of each system by phase or by kind of question."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,12 +11,12 @@ from fathom.evaluation.rows import SystemScores, get_subgroup, score_subgroups
 Field = Literal["phase", "kind"]
 FIELDS: tuple[Field, ...] = ("phase", "kind")
 MIN_FOR_INTERVAL = 5
-"""Fewest questions that get an interval: resampling fewer says nothing about other questions."""
+"""The number of questions below which no interval is shown, because it would mean nothing."""
 BREAKDOWN_MEASURES = (
     "F1", "RAMDocs-EM", "right", "abstained", "wrong-on-answerable", "no-answer-F1", "support",
     "citation-precision", "R@5", "R@10", "failed",
 )  # fmt: skip
-"""The measures of strategies in a breakdown; each of them has a value for a single question."""
+"""The measures of strategies in a breakdown; each has a value for a single question."""
 RANKING_BREAKDOWN_MEASURES = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10", "failed")
 """The measures of retrievers in a breakdown."""
 
@@ -34,11 +34,12 @@ def parse_fields(names: Sequence[str]) -> list[Field]:
 
 
 def break_down_groups(groups: Sequence[Group], field: Field) -> list[SystemScores]:
-    """Return the scores of each system in each of its phases or kinds, named `system: phase`.
+    """Return the scores of each system by phase or by kind, named `system: phase`.
 
     Returns:
-        The most frequent phases first; kinds have all systems side by side. A system with a single
-        phase or kind is left out, because its scores would repeat those of the whole.
+        For phases, the rows of each system, the most frequent phase first. For kinds, the rows of
+        each kind for all systems. A system with a single phase or kind is left out, because its row
+        would repeat that of the whole.
     """
     divided = [
         group for group in groups if len({get_subgroup(record, field) for record in group}) > 1
@@ -52,12 +53,12 @@ def break_down_groups(groups: Sequence[Group], field: Field) -> list[SystemScore
 
 
 def _group_by_kind(rows: Sequence[tuple[str, SystemScores]]) -> list[SystemScores]:
-    """Put the rows of one kind together, since every system was asked questions of that kind.
+    """Return the rows sorted by kind, as every system was asked questions of each kind.
 
-    Each row comes with its kind, which may hold the colon that ends the system's name.
+    Each row comes with its kind, because a kind may contain a colon like that after the system.
     """
     kinds = [(row.dataset, kind) for kind, row in rows]
-    # Kinds keep the order in which they first appear: the most frequent one first.
+    # Kinds keep the order in which they first appear, the most frequent one first.
     places = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
     order = sorted(range(len(rows)), key=lambda place: places[kinds[place]])
     return [rows[place][1] for place in order]

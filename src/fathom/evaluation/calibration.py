@@ -1,4 +1,4 @@
-"""Calibration of a strategy's confidence on questions with known answers, with its report."""
+"""The calibration of a strategy's confidence on questions with known answers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from fathom.engine import Engine
 
 COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Coverages, as shares of all questions, at which the report states the risk."""
+"""The coverages, as shares of all questions, for which the report states the risk."""
 
 
 class CalibrationCase(NamedTuple):
-    """The outcome of one question, and the confidence of its answer before the calibration."""
+    """The labelled answer of one question, and its confidence before the calibration."""
 
     outcome: LabelledAnswer | None
     before: float | None
@@ -35,13 +35,15 @@ class CalibrationReport:
     """The report of one calibration.
 
     Attributes:
-        questions: Number of questions that could be graded.
-        answered: Number of these that were answered.
-        wrong: Number of the answers that were wrong.
-        ece: Expected calibration error of answers that the law had not seen.
-        ece_before: Expected calibration error of the earlier confidence; `None` where answers had
-            none.
-        aurc: Area under the risk-coverage curve of the answers.
+        strategy: The name of the strategy.
+        calibration: The new calibration.
+        questions: The number of questions that could be graded.
+        answered: The number of these that were answered.
+        wrong: The number of wrong answers.
+        ece: The expected calibration error on held-out answers.
+        ece_before: The expected calibration error of the earlier confidence; `None` if the answers
+            had none.
+        aurc: The area under the risk-coverage curve of the answers.
         risk: Pairs (coverage, share of wrong answers), the most confident answers first.
     """
 
@@ -85,8 +87,8 @@ def _format_certificate(certificate: Certificate) -> str:
     if certificate.threshold is not None:
         return f"{rate}{certificate.coverage:8.0%}   {certificate.threshold:.2f}"
     if certificate.more is None:
-        return f"{rate}   never   the answers are wrong too often, however many are known"
-    return f"{rate}   never   too few questions: about {certificate.more} more might certify it"
+        return f"{rate}   never   too many answers are wrong; more questions would not help"
+    return f"{rate}   never   too few questions; about {certificate.more} more might certify it"
 
 
 def _format_number(value: float | None) -> str:
@@ -105,18 +107,18 @@ def calibrate(
     records: Path | str | None = None,
     on_progress: OnProgress = lambda _what, _done, _all: None,
 ) -> CalibrationReport:
-    """Ask questions with known answers, calibrate on the outcomes, and keep the law with the index.
+    """Ask questions with known answers, calibrate on the outcomes, and store the calibration.
 
     Args:
-        engine: Its index holds the documents that the questions are about.
-        questions: A file of questions with answers, or a data set; docs/evaluation.md has the form.
-        feedback: Learn also from people's feedback on earlier answers.
-        strategy: By default `ask.strategy`.
-        max_error: A rate of errors to certify beside 1, 2, 5 and 10 %.
-        delta: Probability that a certificate may fail.
-        queries: At most so many questions: a sample, the same every time.
-        records: A folder that keeps a record of every question; a later run continues from them.
-        on_progress: Called with the number of questions done, after each.
+        engine: The engine, whose index holds the documents that the questions are about.
+        questions: A file of questions with answers, or a data set, as in docs/evaluation.md.
+        feedback: Whether to learn from people's feedback on earlier answers too.
+        strategy: The name of the strategy; by default `ask.strategy`.
+        max_error: An error rate to certify besides 1, 2, 5 and 10 %.
+        delta: The probability that a certificate may fail.
+        queries: The size of a sample of questions, the same each time; by default all.
+        records: A folder for a record of each question, from which a later run continues.
+        on_progress: Called after each question with a name, the number done, and the number of all.
 
     Raises:
         UsageError: If the questions are malformed or too few, or the strategy does not exist.
@@ -130,7 +132,7 @@ def calibrate(
             questions if isinstance(questions, Dataset) else open_dataset(Path(questions), engine)
         )
         _check_documents(engine, dataset)
-        # A bound on errors turns unsure answers into abstentions, from which nothing is learned.
+        # A bound on errors would turn unsure answers into abstentions, which teach nothing.
         with engine.open_unbounded() as unlimited:
             session = Session(
                 engine=unlimited,
@@ -156,21 +158,25 @@ def calibrate(
 
 
 def _check_documents(engine: "Engine", dataset: Dataset) -> None:
-    """Refuse an index that holds no document of the data set: it could answer no question."""
+    """Check that the index holds a document of the data set.
+
+    Raises:
+        UsageError: If it holds none, and so could answer no question.
+    """
     if not any(document.id in dataset.documents for document in engine.documents.list()):
         raise UsageError(
-            f"{dataset.name}: the index holds none of its documents; `fathom ingest "
-            f"{dataset.corpus}` puts them there, or name their index with --index"
+            f"{dataset.name}: the index holds none of its documents; run `fathom ingest "
+            f"{dataset.corpus}`, or name their index with --index"
         )
 
 
 def is_gradable(record: Record) -> bool:
-    """Return whether the record's answer can be graded as right or wrong."""
+    """Return whether there are gold answers, or the question has no answer."""
     return bool(record.gold) or not record.answerable
 
 
 def extract_outcome(record: Record) -> LabelledAnswer | None:
-    """Return the signals and rightness of the record's answer; `None` for an abstention."""
+    """Return the signals of an answer, and whether it is right; `None` without an answer."""
     if not record.is_answered or not record.signals:
         return None
     return LabelledAnswer(record.signals, is_correct(record))
@@ -181,10 +187,10 @@ def build_report(
 ) -> CalibrationReport:
     """Build the report of a calibration."""
     answers = [case.outcome for case in cases if case.outcome is not None]
-    # Held-out confidence: a law looks better on the answers that it was fitted to.
+    # Held-out confidence, because a law is better on the answers that it was fitted to.
     sure, rightness = list(calibrated.held_out), [outcome.right for outcome in answers]
     curve = [
-        # A coverage of answers becomes a coverage of all questions.
+        # Converts a share of the answers to a share of all questions.
         (coverage * len(answers) / len(cases), risk)
         for coverage, risk in risk_coverage(sure, rightness)
     ]
@@ -209,7 +215,7 @@ def build_report(
 
 
 def _find_point(curve: Sequence[tuple[float, float]], share: float) -> tuple[float, float]:
-    """Return the point of the curve with the least coverage that reaches the share."""
-    # The margin absorbs rounding, such as that of 3 * 0.1 against 0.3.
+    """Return the share, and the risk at the least coverage of the curve that reaches it."""
+    # The margin allows for rounding: 3 * 0.1 exceeds 0.3.
     risk = next(risk for coverage, risk in curve if coverage >= share - 1e-9)
     return share, round(risk, 6)

@@ -1,15 +1,17 @@
-"""Paired comparison of two systems on the same questions, each in one sentence."""
+"""Paired comparisons of two systems on the same questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import asdict, dataclass, replace
+from math import inf, isfinite
 from statistics import fmean
+from typing import Any
 
 from fathom.errors import UsageError
 from fathom.evaluation.measures import LOWER_IS_BETTER, get_bounds
 from fathom.evaluation.records import Record
 from fathom.evaluation.rows import score_questions
 from fathom.evaluation.statistics import (
+    SIGNIFICANT,
     bca_interval,
     detectable_difference,
     effect_size,
@@ -30,11 +32,9 @@ COMPARED_MEASURES = (
     "support",
     "citation-precision",
 )
-"""The measures of strategies that a comparison tests, as far as the data set has them."""
+"""The measures that a comparison of strategies tests, if the data set has them."""
 COMPARED_RANKING_MEASURES = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10")
-"""The measures that a comparison tests where one of the two is a retriever."""
-SIGNIFICANT = 0.05
-"""The corrected p below which a difference counts as real."""
+"""The measures that a comparison with a retriever tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +42,16 @@ class PairedTest:
     """The test of one measure of two systems, `first` minus `second`.
 
     Attributes:
-        queries: Number of questions for which both have a value.
-        interval: 95 % paired interval (BCa) of the difference.
-        test: `McNemar` where every value is 0 or 1, else `randomisation`.
-        p: Two-sided p of the test, for this measure alone.
-        p_holm: The same p, corrected for all comparisons made together.
-        detectable: The smallest true difference that so many questions would show, with
-            probability 0.8.
-        effect: The difference in units of its spread, as from `effect_size`.
-        p_t: p of the paired t-test, which papers report; no decision here rests on it.
+        queries: The number of questions for which both systems have a value.
+        difference: The mean difference.
+        interval: The 95 % paired interval (BCa) of the difference.
+        test: `McNemar` if every value is 0 or 1, else `randomisation`.
+        p: The two-sided p of this test alone.
+        p_holm: The p, corrected for all tests that were made together.
+        detectable: The smallest true difference that so many questions would show with probability
+            0.8.
+        effect: The difference in units of its spread, as `effect_size` computes it.
+        p_t: The p of the paired t-test, which papers report; no decision depends on it.
     """
 
     dataset: str
@@ -69,7 +70,7 @@ class PairedTest:
 
     @property
     def sentence(self) -> str:
-        """The outcome of the test in one plain sentence."""
+        """The outcome of the test in one sentence."""
         low, high = self.interval
         figures = (
             f"{self.difference:+.3f} [{low:+.3f}, {high:+.3f}], p = {self.p:.3g} ({self.test}; "
@@ -78,24 +79,29 @@ class PairedTest:
         place = f"in {self.measure} on {self.dataset}"
         if self.p_holm >= SIGNIFICANT:
             tie = f"{self.first} and {self.second} cannot be told apart {place}: {figures}"
-            # Without spread, or with a single question, no size of difference can be named.
+            # Without spread, or with a single question, the detectable difference is unknown.
             if not 0 < self.detectable < inf:
                 return tie
             return f"{tie}; a difference of {self.detectable:.3f} would probably have been seen"
-        # A lower value is an improvement for some measures, such as failures.
+        # Lower values of some measures, such as failures, are better.
         better = (self.difference > 0) != (self.measure in LOWER_IS_BETTER)
         word = "better" if better else "worse"
         return f"{self.first} is {word} than {self.second} {place}: {figures}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields and the sentence as plain values; an infinite difference is `None`."""
+        fields = {**asdict(self), "sentence": self.sentence}
+        return fields | ({} if isfinite(self.detectable) else {"detectable": None})
 
 
 def compare(
     pairs: Sequence[tuple[Sequence[Record], Sequence[Record]]],
     measures: Sequence[str] = (),
 ) -> list[PairedTest]:
-    """Test every measure on every data set; p is corrected over all of them.
+    """Test each measure on each data set; correct each p for all tests.
 
     Args:
-        pairs: For each data set the records of the first and of the second system.
+        pairs: The records of the first and of the second system on each data set.
         measures: The measures to test; by default `COMPARED_MEASURES`, or
             `COMPARED_RANKING_MEASURES` if one of the two is a retriever.
 
@@ -106,7 +112,7 @@ def compare(
 
 
 def correct_for_all(tests: Sequence[PairedTest]) -> list[PairedTest]:
-    """Return the tests with the p of each corrected for all of them (Holm)."""
+    """Return the tests with each p corrected for all tests (Holm)."""
     ps = holm([test.p for test in tests])
     return [replace(test, p_holm=p) for test, p in zip(tests, ps, strict=True)]
 
@@ -141,7 +147,7 @@ def contrast(
     differences = [ours - theirs for ours, theirs in paired]
     low, high = get_bounds(measure)
     binary = all(value in (0.0, 1.0) for pair in paired for value in pair)
-    # The exact test needs only the questions on which exactly one side is right.
+    # The exact test uses only the questions on which exactly one system is right.
     if binary:
         p = mcnemar_p(differences.count(1.0), differences.count(-1.0))
     else:
@@ -153,7 +159,7 @@ def contrast(
         second=sides[1],
         queries=len(paired),
         difference=round(fmean(differences), 6),
-        # A difference of two values in [low, high] lies in [low - high, high - low].
+        # The difference of two values in [low, high] is in [low - high, high - low].
         interval=bca_interval(differences, bounds=(low - high, high - low)),
         test="McNemar" if binary else "randomisation",
         p=p,

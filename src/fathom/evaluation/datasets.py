@@ -1,4 +1,4 @@
-"""Data sets in the BEIR layout with answers, read strictly: errors name the file and line."""
+"""Data sets in the BEIR layout with answers; errors name the file and the line."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ from fathom.jsonable import hash_text
 from fathom.question.conversation import Dialogue, parse_dialogue
 
 CORPUS_FOLDERS = ("corpus", "documents", "pdfs")
-"""The names that a folder with a corpus of files may have."""
+"""The possible names of the folder with a corpus of files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +26,17 @@ class DatasetQuestion:
     """One question of a data set.
 
     Attributes:
-        answers: Accepted answers; empty when unanswerable or when there are only qrels.
+        answers: The accepted answers; empty if there is no answer, or there are only qrels.
         answerable: Whether the corpus holds an answer.
-        documents: The question's own documents, where the data set gives them: only they count.
-            This class and `Dataset` name a document by its id in an index of the corpus.
-        without: Documents that do not count: the question is asked as if they were absent.
-        kind: The sort of question, in the data set's own words (`metadata.type`).
-        wrong: Answers that some documents give and that are wrong; `None` where a data set
-            names none. Such a data set wants every one of `answers`, others want any of them.
-        history: Earlier turns of the conversation (`history`, turns of `role` and `content`).
-            Strategies are given it; a retriever ranks for `text` alone.
-        synthetic: Whether the question was made from the documents rather than asked by a person.
+        documents: The only documents for this question, if the data set names such documents. Here
+            and in `Dataset`, documents are named by their ids in an index of the corpus.
+        without: Documents that are left out for this question.
+        kind: The kind of the question, as the data set names it (`metadata.type`).
+        wrong: The wrong answers that some documents give; `None` if the data set names none. If it
+            names some, an answer must give all of `answers`, else any of them.
+        history: The earlier turns of the conversation, which strategies get. A retriever ranks for
+            `text` alone.
+        synthetic: Whether the question was made from the documents, not asked by a person.
     """
 
     id: str
@@ -56,11 +56,13 @@ class Dataset:
     """A corpus with questions.
 
     Attributes:
+        name: The name of the data set.
         corpus: The corpus to ingest: `corpus.jsonl`, `corpus.jsonl.gz` or a folder of files.
-        qrels: Question id -> document id -> grade above 0.
-        documents: Ids of the documents of the corpus.
-        ingested: Whether the questions are about what an index holds already; there is no other
-            corpus then, and the questions' own file stands in its place.
+        questions: The questions.
+        qrels: The grade (above 0) of each relevant document, by question id and document id.
+        documents: The ids of the documents of the corpus.
+        ingested: Whether the questions are about the documents of an existing index. Then there is
+            no other corpus, and `corpus` is the file of the questions.
     """
 
     name: str
@@ -78,34 +80,34 @@ class Dataset:
     def sample(
         self, count: int | None = None, *, seed: int = 0, judged: bool = False
     ) -> tuple[DatasetQuestion, ...]:
-        """Return so many questions (all by default), drawn by the hash of their ids.
+        """Draw a sample of questions by the hash of their ids.
 
         A smaller sample is the beginning of a larger one, so a larger run continues a smaller one.
 
         Args:
-            count: At most so many.
-            seed: Another seed gives another sample.
-            judged: Draw only questions with at least one relevant document.
+            count: The size of the sample; by default all questions.
+            seed: The seed; another seed gives another sample.
+            judged: Whether to draw only questions with at least one relevant document.
         """
-        among = self.judged_questions if judged else self.questions
-        # Hashes order the questions the same way whatever else the file holds.
+        candidates = self.judged_questions if judged else self.questions
+        # The order by hash does not depend on the other questions of the file.
         shuffled = sorted(
-            among, key=lambda question: (hash_text(f"{seed} {question.id}"), question.id)
+            candidates, key=lambda question: (hash_text(f"{seed} {question.id}"), question.id)
         )
         return tuple(shuffled[:count])
 
 
 def load(directory: Path) -> Dataset:
-    """Read a data set folder.
+    """Load a data set from a folder.
 
-    Its corpus is `corpus.jsonl[.gz]` or a folder of files, `corpus`, `documents` or `pdfs`; a file
-    is named by its path below that folder. Its questions are `queries.jsonl[.gz]` or
-    `questions.jsonl[.gz]`. Relevant documents stand in `qrels.tsv`, in the questions'
-    `metadata.relevant` (grade 1), or in both. `metadata.pdfs` is another word for `relevant`;
-    questions marked `"pdfs_present": false` are left out, since files that they need are absent.
+    The corpus is `corpus.jsonl[.gz]` or a folder of files, `corpus`, `documents` or `pdfs`; a file
+    is named by its path below that folder. The questions are in `queries.jsonl[.gz]` or
+    `questions.jsonl[.gz]`. Relevant documents are in `qrels.tsv`, in `metadata.relevant` of the
+    questions (grade 1), or in both. `metadata.pdfs` is another name of `relevant`; questions with
+    `"pdfs_present": false` are left out, because files that they need are absent.
 
     Raises:
-        UsageError: If a file is missing or malformed, an id is unknown or comes twice.
+        UsageError: If a file is missing or malformed, an id is unknown, or an id comes twice.
     """
     if not directory.is_dir():
         raise UsageError(f"{directory}: no such data set; name its folder, or a file of questions")
@@ -130,17 +132,17 @@ def load(directory: Path) -> Dataset:
 
 
 def load_questions(file: Path, documents: Iterable[DocumentSummary]) -> Dataset:
-    """Read a file of questions about what an index holds; `questions make` writes such files.
+    """Load a file of questions about the documents of an index, as `questions make` writes it.
 
-    The file has the form of `queries.jsonl`. Documents are named by their ids or paths, or by the
-    names of their files where a single document has that name.
+    The file has the form of `queries.jsonl`. It names documents by their ids or paths, or by their
+    file names if only one document has this file name.
 
     Args:
-        file: JSON lines, plain or gzip.
-        documents: All documents that the index holds.
+        file: The file of JSON lines, plain or gzip.
+        documents: All documents of the index.
 
     Raises:
-        UsageError: If it is malformed, an id comes twice, or a document is not in the index.
+        UsageError: If the file is malformed, an id comes twice, or a document is not in the index.
     """
     if not file.is_file():
         raise UsageError(f"{file} is no file of questions; `fathom questions make` writes one")
@@ -159,18 +161,18 @@ def load_questions(file: Path, documents: Iterable[DocumentSummary]) -> Dataset:
 
 
 def _index_names(documents: Sequence[DocumentSummary]) -> dict[str, str]:
-    """Return the ids of documents by every name that a question may use."""
-    # A file name that two documents share would be ambiguous, so it names neither.
+    """Return the ids of documents by all names that a question may use."""
+    # A file name that two documents share is ambiguous, so it names neither.
     files = Counter(Path(document.path).name for document in documents)
     short = {
         name: document.id for document in documents if files[name := Path(document.path).name] == 1
     }
     return {
-        # Later entries win: an id is never taken for the path or file name of another document.
+        # Later entries win, so that an id never means the path or file name of another document.
         **{restore_name(document.id): document.id for document in documents},
         **short,
         **{document.path: document.id for document in documents},
-        **{d.id: d.id for d in documents},
+        **{document.id: document.id for document in documents},
     }
 
 
@@ -195,7 +197,7 @@ def _check_gradable(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionEntry:
-    """A question with its line number and the relevant documents that it names itself."""
+    """A question with its line number and the relevant documents that its line names."""
 
     line: int
     question: DatasetQuestion
@@ -225,18 +227,18 @@ def _parse_entries(file: Path, ids: Mapping[str, str]) -> Iterator[QuestionEntry
 
 
 def _parse_question(row: Mapping[str, Any]) -> tuple[DatasetQuestion, tuple[str, ...] | None]:
-    """Return a question with its relevant documents; `None` if some of them are absent."""
+    """Parse a question and its relevant documents, which are `None` if their files are absent."""
     metadata = row.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise TypeError("metadata must be an object")
-    # Data sets mark an unanswerable question by either of these names.
+    # Data sets mark an unanswerable question by one of these names.
     answerable = _parse_flag(metadata, "answerable") and _parse_flag(metadata, "in_corpus")
     answers = _parse_texts(row.get("answers"), "answers")
     wrong = metadata.get("wrong_answers")
     question = DatasetQuestion(
         id=row["_id"],
         text=row["text"],
-        # Some sets put words such as "insufficient information" where there is no answer.
+        # Some sets have texts such as "insufficient information" for a question without an answer.
         answers=answers if answerable else (),
         answerable=answerable,
         documents=_parse_names(metadata, "documents"),
@@ -265,7 +267,7 @@ def _parse_flag(metadata: Mapping[str, Any], name: str, *, default: bool = True)
 
 
 def _parse_names(metadata: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the names of documents, which some data sets give inside objects."""
+    """Parse the names of documents, which some data sets put into objects."""
     items = _check_list(metadata.get(name), name)
     names = [item.get("doc") if isinstance(item, dict) else item for item in items]
     if not all(isinstance(text, str) for text in names):
@@ -302,10 +304,10 @@ def _load_qrels(
             raise UsageError(f"{file}:{number}: unknown question {question!r}")
         if document not in ids:
             raise UsageError(f"{file}:{number}: unknown document {document!r}")
-        # Two equal files have one id, so a pair may come twice, but only with one grade.
+        # Two equal files have the same id, so a pair may come twice, but only with the same grade.
         if qrels.setdefault(question, {}).setdefault(ids[document], grade) != grade:
             raise UsageError(f"{file}:{number}: {question!r} and {document!r} have two grades")
-    # Grades of 0 are dropped last, so that they still contradict other grades of the same pair.
+    # Grades of 0 are removed last, so that a contradiction with another grade is noticed.
     relevant = {
         question: {document: grade for document, grade in grades.items() if grade > 0}
         for question, grades in qrels.items()
@@ -314,7 +316,7 @@ def _load_qrels(
 
 
 def _collect_own_qrels(entries: Sequence[QuestionEntry]) -> dict[str, dict[str, int]]:
-    """Return the relevant documents that the questions name themselves."""
+    """Return the relevant documents that the lines of the questions name, with grade 1."""
     return {
         entry.question.id: dict.fromkeys(entry.relevant, 1) for entry in entries if entry.relevant
     }
@@ -345,7 +347,7 @@ def find_corpus(directory: Path) -> Path:
     """Return the corpus of a data set folder: its `corpus.jsonl[.gz]`, else its folder of files.
 
     Raises:
-        UsageError: If there is none, or more than one folder that could be it.
+        UsageError: If there is no corpus, or more than one folder that could be the corpus.
     """
     for name in ("corpus.jsonl", "corpus.jsonl.gz"):
         if (directory / name).is_file():
@@ -363,9 +365,10 @@ def find_corpus(directory: Path) -> Path:
 
 
 def map_documents(corpus: Path) -> dict[str, str]:
-    """Map names to document ids: a record's name is its `_id`, a file's its path below the corpus.
+    """Return the ids of the documents of a corpus, as an index has them, by their names.
 
-    An index holds a file under an id made of its content, so two equal files have one id.
+    The name of a record is its `_id`, that of a file its path below the corpus. The id of a file is
+    made from its content, so two equal files have the same id.
 
     Raises:
         UsageError: If a line of a corpus file is malformed, or a file cannot be read.
@@ -395,7 +398,7 @@ def read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a file of JSON lines, plain or gzip, with their line numbers from 1.
 
     Raises:
-        UsageError: If a line is no object with a text `_id`, or an id comes twice.
+        UsageError: If a line is not an object with a text `_id`, or an id comes twice.
     """
     seen: set[str] = set()
     for number, line in read_lines(file):
@@ -403,7 +406,7 @@ def read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise UsageError(f"{file}:{number}: not JSON: {error.msg}") from None
-        # A number of too many digits, or lists in lists without end.
+        # A number has too many digits, or lists are nested too deeply.
         except (ValueError, RecursionError):
             raise UsageError(f"{file}:{number}: not JSON that can be read") from None
         if not isinstance(row, dict) or not isinstance(row.get("_id"), str):
@@ -415,10 +418,10 @@ def read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file, plain or gzip, that are not blank, with their numbers from 1.
+    """Yield the non-blank lines of a text file, plain or gzip, with their numbers from 1.
 
     Raises:
-        UsageError: If the file is not UTF-8, or no whole gzip file.
+        UsageError: If the file is not UTF-8, or the gzip file is damaged.
     """
     # Editors on Windows begin a file with a byte order mark.
     open_file = gzip.open if file.suffix == ".gz" else open
@@ -428,7 +431,7 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(text, start=1):
                 if line.strip():
                     yield number, line
-    # A torn gzip file raises any of the last three, depending on where it was torn.
+    # An incomplete gzip file raises one of the last three, depending on where it ends.
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         kind = "UTF-8" if isinstance(error, UnicodeDecodeError) else "a whole gzip file"
         raise UsageError(f"{file}:{number + 1}: not {kind}") from None

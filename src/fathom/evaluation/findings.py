@@ -1,10 +1,9 @@
-"""The findings of one evaluation, from which every report is made."""
+"""The findings of an evaluation, from which all reports are made."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
-from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,15 +26,16 @@ GroupKey = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """The records of every question, and the scores, tests and agreements that follow from them.
+    """The records of all questions, and the scores, tests and agreements computed from them.
 
     Attributes:
         ranked: The records of each retriever on each data set.
         answered: The records of each strategy on each data set.
-        judgements: The judgements of all judges that were asked.
-        compared: Two retrievers or two strategies that are tested against each other.
-        labels: A file of people's labels, to hold the judges against beside the gold answers.
-        verdict: The verdict of the gate, where there was one.
+        judgements: The judgements of all judges.
+        compared: Two retrievers or two strategies to compare by tests; `None` for none.
+        labels: A file of people's labels, with which the judges are compared besides the gold
+            answers.
+        verdict: The outcome of the gate; `None` without a gate.
     """
 
     ranked: Sequence[Group] = ()
@@ -47,7 +47,7 @@ class Findings:
 
     @classmethod
     def combine(cls, findings: Sequence["Findings"]) -> Self:
-        """Combine several findings; tests are corrected for all of them together."""
+        """Combine several findings; tests are then corrected for all of them."""
         return cls(
             ranked=list(chain.from_iterable(evaluation.ranked for evaluation in findings)),
             answered=list(chain.from_iterable(evaluation.answered for evaluation in findings)),
@@ -69,14 +69,14 @@ class Findings:
 
     @cached_property
     def rows(self) -> Sequence[SystemScores]:
-        """The scores of each system on each data set: retrievers first, then strategies."""
-        # Judges grade answers only, so rankings have none of their measures.
+        """The scores of each system on each data set, retrievers first."""
+        # Judges grade answers only, so rankings have no grades.
         answering = (add_grades(score_system(group), self.judgements) for group in self.answered)
         return [*map(score_system, self.ranked), *answering]
 
     @cached_property
     def comparisons(self) -> Sequence[PairedTest]:
-        """The tests of the two compared systems, measure by measure on each data set."""
+        """The tests of the two compared systems, for each measure on each data set."""
         return compare(self._pair_groups(self.compared)) if self.compared else ()
 
     @cached_property
@@ -94,33 +94,33 @@ class Findings:
 
     @property
     def agreement_sentences(self) -> list[str]:
-        """The agreements in sentences; one says so if no label of people is of a graded answer."""
+        """The agreements in sentences, with a note if no graded answer has a label of people."""
         sentences = [agreement.sentence for agreement in self.agreements]
         labels = self.labels
         if labels is None or any(agreement.labels == labels.name for agreement in self.agreements):
             return sentences
         return [
             *sentences,
-            f"{labels.name} has no label of an answer that a judge graded: judge, data set, "
-            "strategy and question must be as in the tables",
+            f"{labels.name} has no label of a graded answer: name judge, data set, strategy and "
+            "question as in the tables",
         ]
 
     @property
     def synthetic_counts(self) -> dict[str, int]:
         """The number of synthetic questions of each data set that has some."""
-        questions_of: dict[str, set[str]] = {}
+        by_dataset: dict[str, set[str]] = {}
         for record in chain.from_iterable(self.groups):
             if record.synthetic:
-                questions_of.setdefault(record.dataset, set()).add(record.question)
-        return {dataset: len(questions) for dataset, questions in questions_of.items()}
+                by_dataset.setdefault(record.dataset, set()).add(record.question)
+        return {dataset: len(questions) for dataset, questions in by_dataset.items()}
 
     @property
     def warnings(self) -> list[str]:
-        """One line for each system with failed questions and each judge that missed grades."""
+        """A line for each system with failed questions, and for each judge with missing grades."""
         return [*_describe_failures(self.groups), *describe_missing_grades(self.judgements)]
 
     def to_dict(self, by: Sequence[Field] = ()) -> dict[str, Any]:
-        """Return what `fathom eval --json` prints, with rows by phase or by kind under `by`."""
+        """Return the object of `fathom eval --json`, with rows by phase or by kind under `by`."""
         report: dict[str, Any] = {"rows": [asdict(row) for row in self.rows]}
         if self.synthetic_counts:
             report["synthetic"] = self.synthetic_counts
@@ -130,7 +130,7 @@ class Findings:
                 for field in by
             }
         if self.comparisons:
-            report["comparisons"] = [_test_to_dict(test) for test in self.comparisons]
+            report["comparisons"] = [test.to_dict() for test in self.comparisons]
         if self.judgements:
             report["judges"] = {
                 "judgements": [asdict(judgement) for judgement in self.judgements],
@@ -143,12 +143,12 @@ class Findings:
             report["gate"] = {
                 "passed": not self.verdict.regressions,
                 "sentence": self.verdict.sentence,
-                "checks": [_test_to_dict(check) for check in self.verdict.checks],
+                "checks": [check.to_dict() for check in self.verdict.checks],
             }
         return report
 
     def _pair_groups(self, names: tuple[str, str]) -> list[tuple[Group, Group]]:
-        """Return the groups of two retrievers, or else of two strategies, where both were asked."""
+        """Return the pairs of groups of two retrievers or two strategies on each data set."""
         ranking = {group[0].strategy for group in self.ranked}
         systems: dict[GroupKey, dict[str, Group]] = {}
         # A strategy may have the name of a retriever: both names must rank, or both must answer.
@@ -171,9 +171,3 @@ def _describe_failures(recorded: Sequence[Group]) -> Iterator[str]:
                 f"{first.dataset} {first.strategy}: {len(failed)} of {len(group)} questions "
                 f"failed; the first, {first.question}: {first.stop_reason}"
             )
-
-
-def _test_to_dict(comparison: PairedTest) -> dict[str, Any]:
-    fields = {**asdict(comparison), "sentence": comparison.sentence}
-    # JSON has no infinity.
-    return fields | ({} if isfinite(comparison.detectable) else {"detectable": None})

@@ -1,4 +1,4 @@
-"""The regression gate: a run is held against a baseline that an earlier run wrote."""
+"""The regression gate, which compares a run with the baseline of an earlier run."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,29 +7,30 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from fathom.errors import UsageError
-from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, correct_for_all
+from fathom.evaluation.comparison import PairedTest, contrast, correct_for_all
 from fathom.evaluation.records import Record
 from fathom.evaluation.rows import score_questions
+from fathom.evaluation.statistics import SIGNIFICANT
 from fathom.jsonable import dump_canonical, hash_text
 
 GATED_MEASURES = ("F1", "RAMDocs-EM", "CRAG-truthfulness", "R@10")
-"""The measures that must not fall, where the data set has them; higher is better in all."""
+"""The measures of strategies that must not fall, if the data set has them; higher is better."""
 GATED_RANKING_MEASURES = ("nDCG@10", "R@10")
-"""The measures of retrievers that must not fall."""
+"""The measures of retrievers that must not fall; higher is better."""
 FORMAT = 2
 """The version of the baseline file; files of other versions are refused."""
 
 SystemKey = tuple[str, str]
-"""The key of a system: its data set, and its name with the settings that were varied."""
+"""The key of a system: its data set, and its name with the varied settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemBaseline:
-    """The values of one system on one data set, without any of its texts.
+    """The values of one system on one data set, without texts.
 
     Attributes:
-        questions: Question id -> a hash of all that makes the question and what is right.
-        measures: Measure -> question id -> value.
+        questions: The hash of each question with its right answers, by id.
+        measures: The values by measure and question id.
     """
 
     questions: Mapping[str, str]
@@ -37,7 +38,7 @@ class SystemBaseline:
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> Self:
-        """Return the values of these records."""
+        """Return the values of the records of one system."""
         names = GATED_RANKING_MEASURES if records[0].is_ranking else GATED_MEASURES
         by_measure = {name: score_questions(name, records) for name in names}
         return cls(
@@ -48,9 +49,10 @@ class SystemBaseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """The values that a later run is held against.
+    """The values of a run, with which a later run is compared.
 
     Attributes:
+        systems: The values of each system.
         source: The path of the file, for messages.
     """
 
@@ -59,17 +61,17 @@ class Baseline:
 
     @classmethod
     def of(cls, groups: Sequence[Sequence[Record]]) -> Self:
-        """Return the baseline that the records of each system on each data set make."""
+        """Return the baseline of the records of each system on each data set."""
         return cls(
             systems={_identify_system(records): SystemBaseline.of(records) for records in groups}
         )
 
     @classmethod
     def load(cls, file: Path) -> Self:
-        """Read a baseline that `save` wrote.
+        """Load a baseline that `save` wrote.
 
         Raises:
-            UsageError: If the file is missing or is no baseline.
+            UsageError: If the file is missing or is not a baseline.
         """
         try:
             systems = _parse_systems(file.read_text(encoding="utf-8-sig"))
@@ -84,7 +86,7 @@ class Baseline:
         return cls(systems=systems, source=str(file))
 
     def save(self, file: Path) -> None:
-        """Write the baseline as one JSON object, whole or not at all."""
+        """Write the baseline as one JSON object, completely or not at all."""
         rows = [
             {"dataset": dataset, "system": system, **_to_plain(values)}
             for (dataset, system), values in sorted(self.systems.items())
@@ -94,28 +96,28 @@ class Baseline:
         fresh.write_text(
             dump_canonical({"fathom_baseline": FORMAT, "systems": rows}) + "\n", "utf-8"
         )
-        # A run that is killed before this line leaves the old baseline whole.
+        # A run that is killed before this line does not change the old baseline.
         fresh.replace(file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateOutcome:
-    """The outcome of the gate: the run may pass if no check fell.
+    """The outcome of the gate.
 
     Attributes:
-        checks: Each gated measure of each system, now minus baseline.
+        checks: The test of each gated measure of each system, this run minus the baseline.
     """
 
     checks: Sequence[PairedTest]
 
     @property
     def regressions(self) -> tuple[PairedTest, ...]:
-        """The checks in which quality fell; a run without any may pass."""
+        """The checks in which quality fell; without any the gate is passed."""
         return tuple(check for check in self.checks if is_regression(check))
 
     @property
     def sentence(self) -> str:
-        """The outcome in one plain sentence."""
+        """The outcome in one sentence."""
         count = len(self.checks)
         if not self.regressions:
             return f"Gate passed: none of {count} measures fell significantly below the baseline."
@@ -126,14 +128,14 @@ class GateOutcome:
 
 
 def compare_with_baseline(baseline: Baseline, groups: Sequence[Sequence[Record]]) -> GateOutcome:
-    """Hold a run against a baseline, question by question.
+    """Compare a run with a baseline, question by question.
 
-    A measure fell if its paired bootstrap interval lies below 0 and its test, corrected by Holm
-    for all measures of all systems, confirms it: the interval alone gives false alarms where few
-    questions changed. So a run that is as good fails at most once in forty times.
+    A measure fell if its paired bootstrap interval is below 0 and its test, corrected by Holm for
+    all measures of all systems, confirms it. The interval alone gives false alarms if few questions
+    changed. An equally good run fails at most one time in forty.
 
     Raises:
-        UsageError: If the run has other systems or other questions than the baseline.
+        UsageError: If the systems or the questions differ from those of the baseline.
     """
     check_questions(baseline, groups)
     checks = []
@@ -142,19 +144,19 @@ def compare_with_baseline(baseline: Baseline, groups: Sequence[Sequence[Record]]
         sides = (system, "its baseline")
         for name, values_now in ours.measures.items():
             before = theirs.measures.get(name, {})
-            # Only questions with a value on both sides can be paired.
+            # Only questions with both values can be paired.
             paired = [(value, before[q]) for q, value in values_now.items() if q in before]
             checks += [contrast(dataset, name, sides, paired)] if paired else []
     return GateOutcome(checks=correct_for_all(checks))
 
 
 def check_questions(baseline: Baseline, groups: Sequence[Sequence[Record]]) -> None:
-    """Check that a run asks all systems of a baseline the questions that the baseline asked.
+    """Check that a run has the systems and the questions of a baseline.
 
-    Only the questions of the records count, so those of `plan_records` do before a run.
+    The check needs no replies, so it can use the records of `plan_records` before a run.
 
     Raises:
-        UsageError: If the run has other systems or other questions than the baseline.
+        UsageError: If the systems or the questions differ from those of the baseline.
     """
     now = {_identify_system(records): _hash_questions(records) for records in groups}
     for name, where in (
@@ -168,16 +170,16 @@ def check_questions(baseline: Baseline, groups: Sequence[Sequence[Record]]) -> N
     for (dataset, system), ours in now.items():
         theirs = baseline.systems[dataset, system].questions
         for question in sorted(ours.keys() | theirs.keys()):
-            # Another hash means another text, gold answer or qrels under the same id.
+            # The hash differs if the text, a gold answer or the qrels have changed.
             if ours.get(question) != theirs.get(question):
                 raise UsageError(
-                    f"question {question} of {dataset} is not the same in {baseline.source}: ask "
-                    "what the baseline asked (--queries), or write a new one with --save-baseline"
+                    f"question {question} of {dataset} differs from that in {baseline.source}: ask "
+                    "the same questions (--queries), or write a new baseline with --save-baseline"
                 )
 
 
 def is_regression(check: PairedTest) -> bool:
-    """Return whether the first side of a comparison is surely below the second."""
+    """Return whether the first system of a test is significantly worse than the second."""
     return check.interval[1] < 0 and check.p_holm < SIGNIFICANT
 
 
@@ -189,7 +191,7 @@ def _identify_system(records: Sequence[Record]) -> SystemKey:
 
 
 def _hash_questions(records: Sequence[Record]) -> dict[str, str]:
-    """Return a hash of all that makes each question and what is right, by its id."""
+    """Return the hash of each question with its right answers, by id."""
     return {
         record.question: hash_text(
             dump_canonical(

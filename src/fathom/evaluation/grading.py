@@ -1,4 +1,4 @@
-"""Grades of the records of a strategy: each is kept in a file and becomes part of a measure."""
+"""The grading of a strategy's records by judges; grades are kept in a file, and averaged."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ MEASURE_PREFIX = "judge-"
 """The prefix that turns the name of a judge into the name of its measure."""
 NO_GRADE = f"{MEASURE_PREFIX}failed"
 JUDGE_MEASURES = (*(MEASURE_PREFIX + name for name in JUDGES), NO_GRADE)
-"""The measures that come from judges."""
+"""The measures of judges, and the share of answers without a grade."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +48,9 @@ class Judgement:
     """The judgement of one judge on one answer.
 
     Attributes:
-        key: Hash of the judge and of all that it saw: another answer has another key.
-        usage: What the judgement cost; a rule costs nothing. The strategy is not charged.
+        key: The hash of the judge and of everything that it saw.
+        outcome: The grade, or the reason why there is none.
+        usage: The usage of the judge, which does not count for the strategy; empty for a rule.
     """
 
     dataset: str
@@ -62,15 +63,15 @@ class Judgement:
 
     @property
     def score(self) -> float:
-        """The score from 0 to 1; 0 where the judge gave no grade."""
+        """The score from 0 to 1; 0 without a grade."""
         return self.outcome.score if isinstance(self.outcome, Grade) else 0.0
 
     @classmethod
     def from_json(cls, row: object) -> Self:
-        """Return the judgement of one line.
+        """Parse the judgement of one line.
 
         Raises:
-            TypeError: If the line is no judgement.
+            TypeError: If the value is not a judgement.
             KeyError: If a key of a judgement is missing.
         """
         if not isinstance(row, Mapping):
@@ -81,17 +82,17 @@ class Judgement:
 
 
 class Judgements:
-    """The judgements of one strategy on one data set, in a file of one JSON object a line.
+    """The judgements of one strategy on one data set, in a file with one JSON object in each line.
 
-    Of two lines with the same key the later one counts. Answers without a grade do not count as
-    judged: the next run asks for them again.
+    Of two lines with the same key the later one counts. The next run asks again for the grades that
+    are missing.
     """
 
     def __init__(self, file: Path | None = None) -> None:
-        """Read the file; without one the judgements stay in memory only.
+        """Load the file; without a file the judgements stay in memory.
 
         Raises:
-            UsageError: If a line is no judgement.
+            UsageError: If a line is not a judgement.
         """
         self._file = file
         self.by_key: dict[str, Judgement] = {}
@@ -100,12 +101,12 @@ class Judgements:
                 judgement = Judgement.from_json(json.loads(line))
             except (ValueError, TypeError, KeyError) as error:
                 raise UsageError(f"{file}:{number}: not a judgement: {error}") from None
-            # A fault may pass, such as a model that was unreachable.
+            # A fault may be temporary, such as an unreachable model.
             if isinstance(judgement.outcome, Grade):
                 self.by_key[judgement.key] = judgement
 
     def add(self, judgement: Judgement) -> None:
-        """Append a judgement to the file, where it survives the death of the process."""
+        """Append a judgement to the file at once."""
         append_line(self._file, asdict(judgement))
 
 
@@ -117,9 +118,14 @@ def grade_all(
     budget: Budget | None = None,
     on_question: Callable[[int], None] = lambda _: None,
 ) -> list[Judgement]:
-    """Grade all records that the judge can judge and that have no grade yet.
+    """Return the judgements of all records that a judge can grade; ask only for missing ones.
 
-    New judgements are added to the known ones. The budget is that of one grade.
+    Args:
+        records: The records.
+        judge: The judge.
+        judgements: The earlier judgements, to which new ones are added.
+        budget: The budget of one grade; by default none.
+        on_question: Called after each record with the number of records that are done.
     """
     collected = []
     for number, record in enumerate(records, start=1):
@@ -144,10 +150,10 @@ def _grade_record(judge: AnswerJudge, record: Record, key: str, budget: Budget) 
     )
     if grade_by_rule(judge.name, record):
         return judgement
-    # A run of its own keeps the cost of judging out of the strategy's usage.
+    # In its own run, so that the cost does not count for the strategy.
     with open_run(record.text, what="judge", budget=budget) as run:
         outcome = run_in_loop(judge.grade(record, run))
-        usage: Any = replace(run.ledger.usage, seconds=0.0)  # no two runs take equally long
+        usage: Any = replace(run.ledger.usage, seconds=0.0)  # seconds are not reproducible
     return replace(judgement, outcome=outcome, usage=asdict(usage))
 
 
@@ -161,13 +167,14 @@ def _compute_key(judge: AnswerJudge, record: Record) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """The judges that are asked, and their options.
+    """The judges of an evaluation, and their options.
 
     Attributes:
         names: The names of the judges.
-        model: `provider:model` of the judges that need one; by default the model of the role.
-        labels: A file of labels to hold the judges against, beside the gold answers.
+        model: The `provider:model` of the judges that need one; by default the model of the role.
+        labels: A file of labels with which the judges are compared, besides the gold answers.
         folder: The folder of the grades, in `<data set>/<file of the records>.judged.jsonl`.
+        on_progress: Called after each record with a name, the number done, and the number of all.
     """
 
     names: Sequence[str] = ()
@@ -177,10 +184,10 @@ class Panel:
     on_progress: OnProgress = lambda _what, _done, _all: None
 
     def check(self, strategies: Sequence[str]) -> None:
-        """Check that the judges exist and have something to judge.
+        """Check that the judges exist and have answers to grade.
 
         Raises:
-            UsageError: If they do not.
+            UsageError: If a judge does not exist, there is no strategy, or options lack a judge.
         """
         if not self.names:
             if self.model or self.labels:
@@ -193,7 +200,7 @@ class Panel:
             raise UsageError("judges grade the answers of strategies: add --strategy NAME")
 
     def create_judges(self, engine: "Engine") -> list[AnswerJudge]:
-        """Create the judges, with the models of this engine.
+        """Create the judges with the models of an engine.
 
         Raises:
             UsageError: If a judge needs a language model and none is named, or a prompt cannot be
@@ -206,7 +213,7 @@ class Panel:
             else LLMAnswerJudge(
                 name=name, model=self._select_model(engine, name), prompt=prompts[name]
             )
-            # Of a judge that is named twice each grade would count twice.
+            # Each grade of a judge that is named twice would count twice.
             for name in dict.fromkeys(self.names)
         ]
 
@@ -220,7 +227,7 @@ class Panel:
     def grade_records(
         self, judges: Sequence[AnswerJudge], records: Group, *, budget: Budget
     ) -> list[Judgement]:
-        """Return the grades of all judges for the answers of one strategy to one data set."""
+        """Return the judgements of all judges on the answers of one strategy to one data set."""
         if not judges:
             return []
         first = records[0]
@@ -240,7 +247,7 @@ class Panel:
 
 
 def describe_missing_grades(judgements: Sequence[Judgement]) -> Iterator[str]:
-    """Yield a line for each judge that gave no grade to some answers of a system."""
+    """Yield a line for each judge that gave some answers of a system no grade."""
     groups: dict[tuple[str, str, str], list[Judgement]] = {}
     for judgement in judgements:
         groups.setdefault((judgement.dataset, judgement.system, judgement.judge), []).append(
@@ -256,7 +263,7 @@ def describe_missing_grades(judgements: Sequence[Judgement]) -> Iterator[str]:
 
 
 def add_grades(row: SystemScores, judgements: Sequence[Judgement]) -> SystemScores:
-    """Return the row with a measure for each judge, and the share of ungraded answers."""
+    """Return a row with a measure for each judge, and with the share of answers without a grade."""
     matching = [
         judgement
         for judgement in judgements

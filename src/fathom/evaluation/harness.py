@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from fathom.ingest.report import IngestProgress
 
 DEFAULT_RETRIEVER = "hybrid"
-"""The retriever that is measured where no system is named."""
+"""The retriever that is measured if no system is named."""
 
 
 class Evaluation(Findings):
-    """The findings of `evaluate`, and their forms; a notebook shows tables and sentences."""
+    """The findings of `evaluate` with their reports; a notebook shows tables and sentences."""
 
     def to_text(self, by: Sequence[Field] = ()) -> str:
-        """Return what `fathom eval` prints; `by` adds tables of each system by phase or by kind."""
+        """Return the output of `fathom eval`; `by` adds tables by phase or by kind."""
         return render_text(build_brief_report(self, by))
 
     def to_markdown(self, by: Sequence[Field] = ()) -> str:
-        """Return the same report as Markdown, as a notebook shows it."""
+        """Return the report of `to_text` as Markdown, which a notebook shows."""
         return render_markdown(build_brief_report(self, by))
 
     __str__ = to_text
     _repr_markdown_ = to_markdown
 
     def to_html(self) -> str:
-        """Return the full report, with plots, as one page that needs no other file.
+        """Return the full report with plots as one page without other files.
 
         Raises:
             UsageError: If the `eval` extra is not installed.
@@ -56,7 +56,9 @@ class Systems:
     """The systems to measure.
 
     Attributes:
-        compared: Two of these retrievers or strategies, or nothing.
+        retrievers: The names of the retrievers.
+        strategies: The names of the strategies.
+        compared: Two of these retrievers or strategies to compare by tests; `None` for none.
     """
 
     retrievers: Sequence[str]
@@ -70,14 +72,14 @@ class Systems:
         strategies: Sequence[str],
         compared: tuple[str, str] | None = None,
     ) -> Self:
-        """Return the named systems, each once.
+        """Return the named systems without duplicates.
 
-        Two compared names are strategies, unless both are among the retrievers.
+        The compared names are strategies, unless both are among the retrievers.
         """
         answering = [*strategies]
         if compared and not {*compared} <= {*retrievers}:
             answering += compared
-        # An evaluation that names nothing still measures retrieval, which needs no answers.
+        # Without any name, retrieval is measured, which needs no answers.
         ranking = retrievers if retrievers or answering else [DEFAULT_RETRIEVER]
         return cls(
             retrievers=list(dict.fromkeys(ranking)),
@@ -86,10 +88,10 @@ class Systems:
         )
 
     def check(self) -> None:
-        """Check that all systems exist and can be compared, before hours are spent.
+        """Check that all systems exist and can be compared, before a run, which may take hours.
 
         Raises:
-            UsageError: If one does not exist, or is to be compared with itself.
+            UsageError: If a system does not exist, or is compared with itself.
         """
         if self.compared and self.compared[0] == self.compared[1]:
             raise UsageError(
@@ -103,10 +105,10 @@ class Systems:
     def plan_records(
         self, dataset: Dataset, *, queries: int | None, varied: Mapping[str, str]
     ) -> list[list[Record]]:
-        """Return the records of all systems before anything is asked: all but their replies.
+        """Return the records of all systems without replies, before anything is asked.
 
         Raises:
-            UsageError: If no question is judged and a ranking is wanted.
+            UsageError: If there are retrievers, but no question is judged.
         """
         return [
             plan_records(name, dataset, ranks=ranks, queries=queries, varied=varied)
@@ -135,23 +137,23 @@ def evaluate(
     """Measure retrieval and answers on a data set.
 
     Args:
-        engine: The engine to ask, with its own settings. If its index does not hold the documents
-            of the data set, and no others, a separate index is made below it, in
-            `eval/<data set>`, or in `eval/<data set>@<paper>` if a paper is in force.
-        dataset: A folder as `docs/evaluation.md` describes it, a file of questions about what the
-            engine's index holds, or what `load` or `load_questions` returned for one.
-        retrievers: Names of retrievers; `hybrid` where no system at all is named.
-        strategies: Names of strategies, which answer the questions.
-        compare: Two of `retrievers`, else two strategies, to be tested against each other.
-        queries: At most so many questions: a sample, the same every time.
+        engine: The engine to ask. If its index holds other documents than those of the data set, a
+            separate index is made below it, in `eval/<data set>`, or in `eval/<data set>@<paper>`
+            if a paper is set.
+        dataset: A folder as in `docs/evaluation.md`, a file of questions about the documents of the
+            engine's index, or a data set from `load` or `load_questions`.
+        retrievers: The names of retrievers; `hybrid` if no system is named.
+        strategies: The names of strategies, which answer the questions.
+        compare: Two of `retrievers`, or else two strategies, to compare by tests.
+        queries: The size of a sample of questions, the same each time; by default all.
         seed: The seed of the sample.
-        judges: Names of judges of the answers, from `judges.JUDGES`.
+        judges: The names of judges of the answers, from `judges.JUDGES`.
         judge_model: The language model of the judges, `provider:model`; by default the engine's.
-        labels: A file of labels to hold the judges against.
-        records: A folder that keeps a record of every question; a later run continues from them.
-        varied: The settings of the engine that were varied on purpose: each choice is a system.
-        ingesting: The context manager whose callback follows an ingestion.
-        on_progress: Called with the number of questions of a system that are done, after each.
+        labels: A file of labels with which the judges are compared.
+        records: A folder for a record of each question, from which a later run continues.
+        varied: The settings of the engine that vary between systems, for the names of systems.
+        ingesting: A context manager that yields the callback for an ingestion.
+        on_progress: Called after each question with a name, the number done, and the number of all.
 
     Raises:
         UsageError: If the data set is malformed, a name is unknown, or nothing can be measured.
@@ -169,9 +171,9 @@ def evaluate(
     )
     panel.check(systems.strategies)
     if panel.labels is not None:
-        # The labels are read later; a malformed file must fail before hours are spent.
+        # Loaded again later; a malformed file must fail before the run, which may take hours.
         load_labels(panel.labels)
-    graders = panel.create_judges(engine)  # a judge without a model fails before hours are spent
+    graders = panel.create_judges(engine)  # a judge without a model must fail before the run too
     data = dataset if isinstance(dataset, Dataset) else open_dataset(Path(dataset), engine)
     with prepare_engine(engine, data, ingesting) as ready:
         session = Session(
@@ -200,11 +202,11 @@ def evaluate(
 
 
 def open_dataset(path: Path, engine: "Engine") -> Dataset:
-    """Return the data set of a folder, or of a file of questions about what the index holds.
+    """Load a data set from a folder, or from a file of questions about the documents of the index.
 
     Raises:
-        UsageError: If it is malformed.
-        IndexMissing: If there is a file of questions and no index.
+        UsageError: If the data set is malformed.
+        IndexMissing: If there is a file of questions but no index.
     """
     return load_questions(path, engine.documents.list()) if path.is_file() else load(path)
 
@@ -218,22 +220,23 @@ def prepare_engine(
     """Yield the engine itself if its index holds the data set, else one over a separate index.
 
     Raises:
-        IndexMismatch: If the index was not cut as the paper in force says.
+        IndexMismatch: If the chunks of the engine's index are not those of the paper that is set.
+        UsageError: If the documents of a file of questions are not in the index any more.
     """
     if holds_dataset(engine, dataset):
         _check_paper_chunks(engine)
         yield engine
         return
-    # Such a data set has no corpus of its own that could be ingested.
+    # A file of questions has no corpus that could be ingested.
     if dataset.ingested:
         raise UsageError(f"{dataset.name}: the index has changed since its documents were listed")
     paper = engine.settings.ask.paper
-    # Each paper cuts documents its own way, so its chunks cannot lie beside those of the settings.
+    # Each paper cuts documents in its own way, so its chunks need their own index.
     folder = f"{dataset.name}@{paper}" if paper else dataset.name
     # The user's own index must not be filled with the documents of a data set.
     with engine.open_at(engine.directory / "eval" / folder) as separate:
         with ingesting or nullcontext(lambda _report, _advance: None) as on_progress:
-            # Documents of an earlier corpus would be ranked and read as if they were of this one.
+            # Documents of an earlier corpus would be ranked and read too.
             is_foreign = _holds_others(separate, dataset)
             separate.ingest(
                 [dataset.corpus], rebuild=is_foreign, lose=is_foreign, on_progress=on_progress
@@ -242,7 +245,7 @@ def prepare_engine(
 
 
 def _holds_others(separate: "Engine", dataset: Dataset) -> bool:
-    """Return whether an index holds documents of another corpus, or of another place."""
+    """Return whether an index holds documents of another corpus."""
     try:
         roots = separate.documents.list_roots()
         documents = separate.documents.list()
@@ -255,6 +258,10 @@ def _holds_others(separate: "Engine", dataset: Dataset) -> bool:
 
 
 def _check_paper_chunks(engine: "Engine") -> None:
-    """Refuse an index that was not cut as the paper in force says: figures would bear its name."""
+    """Check that the chunks of the index are those of the paper that is set.
+
+    Raises:
+        IndexMismatch: If they are not, so that the figures would not be those of the paper.
+    """
     for line in engine.describe_paper_chunks():
         raise IndexMismatch(line)

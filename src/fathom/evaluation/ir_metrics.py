@@ -1,7 +1,7 @@
-"""Measures of a ranking of documents: values from 0 to 1, as ir-measures computes them.
+"""Measures of rankings of documents, from 0 to 1, as ir-measures computes them.
 
-Each takes a ranking (document ids, best first, each once) and the grades of the relevant documents
-(above 0; at least one), and looks at the first `k`.
+Each function takes the number `k` of documents that count, a ranking (document ids, best first,
+without duplicates) and the grades of the relevant documents (above 0; at least one).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,15 +25,12 @@ def recall(k: int, ranking: RankedIds, grades: Grades) -> float:
 
 
 def precision(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """Return the share of `k` places that hold a relevant document; an empty place holds none."""
+    """Return the share of `k` places that have a relevant document; missing places have none."""
     return count_relevant(k, ranking, grades) / k
 
 
 def f1(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """Return the harmonic mean of precision and recall.
-
-    This is "F1" of the paper on agentic hybrid retrieval.
-    """
+    """Return the harmonic mean of precision and recall: "F1" of the paper `hybrid`."""
     # 2PR / (P + R) reduces to this form, which never divides by 0.
     return 2 * count_relevant(k, ranking, grades) / (k + len(grades))
 
@@ -41,32 +38,32 @@ def f1(k: int, ranking: RankedIds, grades: Grades) -> float:
 def hit(k: int, ranking: RankedIds, grades: Grades) -> float:
     """Return 1 if a relevant document is among the first `k`, else 0.
 
-    With `k` = 10 this is "Top-10 accuracy" of the paper on agentic hybrid retrieval.
+    With `k` = 10 this is "Top-10 accuracy" of the paper `hybrid`.
     """
     return float(count_relevant(k, ranking, grades) > 0)
 
 
 def reciprocal_rank(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """Return 1 / the rank of the first relevant document, 0 if there is none."""
+    """Return 1 / rank of the first relevant document; 0 if there is none among the first `k`."""
     # A generator stops at the first relevant document.
     ranks = (rank for rank, document in enumerate(ranking[:k], start=1) if document in grades)
     return 1 / first if (first := next(ranks, 0)) else 0.0
 
 
 def average_precision(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """Return the mean over all relevant documents of the precision at the rank of each.
+    """Return the mean of the precisions at the ranks of all relevant documents.
 
-    A relevant document that is missing counts 0.
+    The precision of a relevant document that is missing is 0.
     """
     ranks = [rank for rank, document in enumerate(ranking[:k], start=1) if document in grades]
     return sum(place / rank for place, rank in enumerate(ranks, start=1)) / len(grades)
 
 
 def ndcg(k: int, ranking: RankedIds, grades: Grades) -> float:
-    """Return the discounted cumulative gain over that of the best ranking.
+    """Return the discounted cumulative gain, divided by that of the best ranking.
 
-    The gain is the grade itself. Järvelin and Kekäläinen 2002, with the discount log2(rank + 1), as
-    trec_eval has it.
+    The gain is the grade, and the discount is log2(rank + 1), as in trec_eval. Source: Järvelin and
+    Kekäläinen 2002.
     """
     gains = [grades.get(document, 0) for document in ranking[:k]]
     return _sum_discounted_gains(gains) / _sum_discounted_gains(
@@ -79,7 +76,7 @@ def _sum_discounted_gains(gains: Sequence[int]) -> float:
 
 
 DEPTH = 100
-"""The number of documents that a ranking must hold for all measures."""
+"""The number of documents of a ranking that all measures together need."""
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
@@ -97,7 +94,4 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "Hit@10": partial(hit, 10),
     }
 )
-"""The measures by their names in the literature.
-
-MAP@10 is the mean of what ir-measures calls AP@10.
-"""
+"""The measures by their names in the literature; ir-measures calls MAP@10 of one question AP@10."""

@@ -1,8 +1,8 @@
 """Judges of answers: correctness, conciseness, freedom from hallucinations, and similarity.
 
-The four measures are those of openevals (LangChain, 2025); prompts and rules are our own. Each
-judge has a hash of all that makes it, so that grades of different judges are never mixed up. Rules
-settle what needs no opinion: a failed run, an abstention, an answer to an unanswerable question.
+The four measures are those of openevals (LangChain, 2025); prompts and rules are Fathom's own. Each
+judge has a hash of everything that determines its grades, so that those of different judges are
+never mixed. Rules grade a failed run, an abstention, and an answer to an unanswerable question.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ twice. What only repeats the question needs no support. What you know yourself d
         ),
     )
 }
-"""The prompts by the name of their judge; a file in the folder `grading.prompts` replaces each."""
+"""The default prompts by the names of their judges; `grading.prompts` can name other files."""
 SIMILARITY = "similarity"
 JUDGES = (*PROMPTS, SIMILARITY)
 _AGAINST_GOLD = frozenset({"correctness", SIMILARITY})
@@ -73,11 +73,12 @@ _LONGEST = 8_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """A judge's opinion.
+    """The grade of an answer.
 
     Attributes:
-        score: From 0 to 1; 1 is best for every judge.
-        by_rule: Whether a rule gave the score, without asking a judge.
+        score: The score from 0 to 1; 1 is best for every judge.
+        reason: The reason of the judge or the rule; may be empty.
+        by_rule: Whether a rule gave the score, not a judge.
     """
 
     score: float
@@ -87,14 +88,14 @@ class Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoGrade:
-    """The reason why a judge gave no grade; the answer counts 0, and such answers are counted."""
+    """The reason why a judge gave no grade; the score is then 0, and such answers are counted."""
 
     fault: Fault
     reason: str
 
 
 class AnswerJudge(Protocol):
-    """The protocol of a judge, which grades an answer by its record."""
+    """The protocol of a judge, which grades answers."""
 
     @property
     def name(self) -> str:
@@ -103,18 +104,18 @@ class AnswerJudge(Protocol):
 
     @property
     def pin(self) -> str:
-        """The hash of all that makes a grade beside the record: prompt, reply schema, model."""
+        """The hash of everything except the record that determines a grade, such as the prompt."""
         ...
 
     async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
-        """Grade an answer that no rule settles, within the budget of the run."""
+        """Grade an answer for which there is no rule, within the budget of the run."""
         ...
 
 
 def is_applicable(judge: str, record: Record) -> bool:
-    """Return whether the judge has something to judge.
+    """Return whether a judge can grade a record.
 
-    Some judges need gold answers to compare with, the others an answer.
+    Some judges need gold answers, or a question without an answer; the others need an answer.
     """
     if judge in _AGAINST_GOLD:
         return bool(record.gold) or not record.answerable
@@ -122,7 +123,7 @@ def is_applicable(judge: str, record: Record) -> bool:
 
 
 def grade_by_rule(judge: str, record: Record) -> Grade | None:
-    """Return the grade that a rule gives; `None` where a judge is needed."""
+    """Return the grade by a rule; `None` if a judge is needed."""
     if record.status == "failed":
         return _create_rule_grade(0.0, "the run failed")
     if judge in _AGAINST_GOLD:
@@ -143,7 +144,7 @@ def _create_rule_grade(score: float, reason: str) -> Grade:
 class GradeReply(BaseModel):
     """The reply that a language model must give."""
 
-    # Stored grades are found by a hash of this schema, so title and description must stay.
+    # The keys of stored grades include a hash of this schema, so title and description must stay.
     model_config = ConfigDict(
         title="JudgeReply",
         json_schema_extra={"description": "What a language model is asked for."},
@@ -158,7 +159,8 @@ class LLMAnswerJudge:
     """A judge that asks a language model.
 
     Attributes:
-        name: A key of `PROMPTS`.
+        name: The name of the judge, from `PROMPTS`.
+        model: The language model.
         prompt: The instructions for the model.
     """
 
@@ -186,7 +188,7 @@ class LLMAnswerJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityJudge:
-    """A judge by cosine: the answer against the nearest gold answer, without a language model."""
+    """A judge without a language model: the cosine of the answer and the nearest gold answer."""
 
     embedder: Embedder
     name: str = SIMILARITY
@@ -208,15 +210,15 @@ class SimilarityJudge:
 
     def _compare_with_gold(self, record: Record) -> float:
         answer, *gold = self.embedder.embed([record.compared_text, *record.gold])
-        # A cosine may be negative, and rounding may take it above 1; a grade is in [0, 1].
+        # A cosine may be negative, or above 1 by rounding; a grade is from 0 to 1.
         return round(min(1.0, max(0.0, *(float(answer @ reference) for reference in gold))), 6)
 
 
 def load_grading_prompts(settings: Settings) -> dict[str, Prompt]:
-    """Return the prompts by their judges: our own, or those in the folder of the settings.
+    """Load the prompts by the names of their judges: those of the settings, or else the defaults.
 
     Raises:
-        SettingsError: If a file is not as a prompt must be.
+        SettingsError: If a file is not a valid prompt.
     """
     folder = settings.grading.prompts
     files = {name: getattr(folder, default.name) for name, default in PROMPTS.items()}
@@ -227,7 +229,7 @@ def load_grading_prompts(settings: Settings) -> dict[str, Prompt]:
 
 
 def hash_prompt(judge: str, prompt: Prompt) -> str:
-    """Return the hash of what a language model is asked for a grade."""
+    """Return the hash of the instructions and the reply schema of a judge."""
     return _hash_value([judge, RULES, prompt.text, GradeReply.model_json_schema()])
 
 
@@ -249,8 +251,8 @@ def _build_request(prompt: Prompt, judge: str, record: Record) -> ModelRequest:
         sections += [("reference", gold) for gold in record.gold]
     if judge == "no-hallucination":
         sections += [("quote", citation.quote) for citation in record.citations]
-    # The fence is a line that no section contains, so that a text cannot close its own section.
+    # No section contains the fence, so that a text cannot end its own section.
     fence = make_fence(record.text, [text for _, text in sections])
-    # The cut keeps the request within the context of a small model.
+    # Sections are cut to fit into the context of a small model.
     blocks = [f"{fence} {label}\n{text[:_LONGEST]}" for label, text in sections]
     return prompt.build_request("\n".join([*blocks, fence]), rule=RULES.format(fence=fence))

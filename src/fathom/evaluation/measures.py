@@ -1,9 +1,9 @@
-"""The measures of answers and rankings, by name: of one record, or of all records together.
+"""The measures of answers and rankings by name, for one record or for all records together.
 
 A measure that a record cannot have is `None` and does not count: EM without gold answers or of a
-ranking, R@5 without qrels, R@100 of evidence, which is not that deep, support of no answer. A
-failed run has the worst value of every measure that applies to all questions, also where there is
-no answer: it is neither right nor an abstention.
+ranking, R@5 without qrels, R@100 of evidence, which is not that deep, or support without an answer.
+A failed run has the worst value of each measure that applies to all questions, even if the question
+has no answer, because it is neither right nor an abstention.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,9 +28,9 @@ GroupScore = Callable[[Sequence["GradedAnswer"]], float | None]
 SIGNED = frozenset({"CRAG-truthfulness"})
 """The measures from -1 to 1; all others are from 0 to 1."""
 FATES = ("shown", "tentative", "withheld")
-"""The fates of a draft: given as the answer, shown as not sure, or not shown."""
+"""The fates of a draft: shown as the answer, shown as not sure, or not shown."""
 DRAFT_MEASURES = tuple(f"{kind}-{fate}" for kind in ("right", "wrong") for fate in FATES)
-"""The shares of the questions whose draft was right or wrong, by what became of it."""
+"""The shares of questions whose draft was right or wrong, by the fate of the draft."""
 LOWER_IS_BETTER = frozenset(
     {"abstained", "failed", "wrong-on-answerable", "AURC", "ECE", "right-withheld", "wrong-shown"}
 )
@@ -44,15 +44,15 @@ def get_bounds(measure: str) -> tuple[float, float]:
 
 
 def _is_gradable(record: Record) -> bool:
-    """Return whether an answer can be graded: there are gold answers, or there is no answer."""
+    """Return whether there are gold answers, or the question has no answer; not for a ranking."""
     return _has_gold(record) or _is_unanswerable(record)
 
 
 def is_correct(record: Record) -> bool:
-    """Return whether the question was answered, and rightly, as `is_right` decides.
+    """Return whether the question was answered rightly, as `is_right` decides.
 
-    An answer is also right where the short answer is a part of a gold one that stands whole in the
-    sentences it is shown with: "28 September 2018" beside "on 28 September 2018, at 18.02".
+    An answer is also right if its short answer is a part of a gold answer, and its sentences
+    contain the whole gold answer: "28 September 2018" with "on 28 September 2018, at 18.02".
     """
     if not (record.is_answered and record.answerable):
         return False
@@ -62,7 +62,7 @@ def is_correct(record: Record) -> bool:
 
 
 def _is_completed_by_text(record: Record) -> bool:
-    # A fragment can be nearer to a known wrong answer than to a right one.
+    # A fragment can be nearer to a wrong answer than to a right one.
     near_wrong = score_f1(record.compared_text, record.wrong or ()) > score_f1(
         record.compared_text, record.gold
     )
@@ -75,9 +75,9 @@ def _is_completed_by_text(record: Record) -> bool:
 def _make_gold_score(
     get_text: Callable[[Record], str], compare: Callable[[str, Sequence[str]], float]
 ) -> RecordScore:
-    """Return a score against the gold answers, as in SQuAD 2.0.
+    """Return a function that compares a record with the gold answers, as in SQuAD 2.0.
 
-    An abstention is the empty answer, right where there is none.
+    If there is no answer, an abstention scores 1 and any other reply 0.
     """
 
     def score(record: Record) -> float | None:
@@ -120,7 +120,7 @@ def _is_gradable_abstention(record: Record) -> bool:
 
 
 def _score_wrong(record: Record) -> float:
-    # An answer that is shown as not sure does not claim to be right.
+    # A tentative answer does not claim to be right.
     claims = record.status != "abstained" and not record.tentative
     return float(claims and not is_correct(record))
 
@@ -132,14 +132,14 @@ def _score_truthfulness(record: Record) -> float | None:
 
 
 def _find_fate(record: Record) -> str:
-    """Return what became of the draft, one of `FATES`; empty where there was none."""
+    """Return the fate of the draft, from `FATES`; empty without a draft."""
     if record.is_answered:
         return "tentative" if record.tentative else "shown"
     return "withheld" if record.withheld else ""
 
 
 def _is_draft_right(record: Record) -> bool:
-    """Return whether the answer is right, or the draft that was withheld."""
+    """Return whether the answer, or the withheld draft, is right."""
     if record.is_answered:
         return is_correct(record)
     draft = record.withheld
@@ -163,10 +163,10 @@ def _make_draft_score(kind: str, fate: str) -> RecordScore:
 
 
 def _score_conflicts(record: Record) -> float | None:
-    # Without a gold answer no reading could be right, and silence would count as wrong.
+    # Without gold answers no reading could be right, and an abstention would count as wrong.
     if record.wrong is None or not _has_gold(record):
         return None
-    # Sources conflict here, so every right reading must be shown, and none of the wrong ones.
+    # The documents disagree, so all right readings must be shown, and no wrong one.
     first = () if record.disputed else (record.compared_text,)
     readings = (*first, *record.conflicts) if record.is_answered else ()
     return score_all_and_only(readings, record.gold, record.wrong)
@@ -251,7 +251,7 @@ SCORES: Mapping[str, RecordScore] = {
     "citation-precision": _restrict_score(_has_citations, _score_citation_precision),
     "citation-recall": _restrict_score(_has_citations, _score_citation_recall),
     **{name: _make_ranking_score(measure) for name, measure in MEASURES.items()},
-    # Evidence of an answer is shallower than a ranking, so this entry replaces the one above.
+    # Replaces the entry above, because the evidence of an answer is not deep enough.
     f"R@{DEPTH}": _restrict_score(_is_deep, _make_ranking_score(MEASURES[f"R@{DEPTH}"])),
     "tentative": _restrict_score(_wants_answer, lambda record: float(record.tentative)),
     **{name: _make_draft_score(*name.split("-")) for name in DRAFT_MEASURES},
@@ -262,7 +262,7 @@ SCORES: Mapping[str, RecordScore] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedAnswer:
-    """The facts of one record that group scores need; made once, resampled often."""
+    """The facts of one record that group scores need, computed once for all resamples."""
 
     confidence: float | None
     answered: bool
@@ -283,8 +283,10 @@ class GradedAnswer:
 
 
 def _pair_confidence(answers: Sequence[GradedAnswer]) -> tuple[list[float], list[bool]]:
-    """Return the confidence and the rightness of all graded answers."""
-    outcomes = [(j.confidence, j.right) for j in answers if j.answered and j.graded]
+    """Return the confidence of all graded answers, and whether each is right."""
+    outcomes = [
+        (answer.confidence, answer.right) for answer in answers if answer.answered and answer.graded
+    ]
     confident = [(confidence, right) for confidence, right in outcomes if confidence is not None]
     return [confidence for confidence, _ in confident], [right for _, right in confident]
 
@@ -294,16 +296,20 @@ def _compute_right_auroc(answers: Sequence[GradedAnswer]) -> float | None:
 
 
 def _compute_answerable_auroc(answers: Sequence[GradedAnswer]) -> float | None:
-    outcomes = [(j.confidence, j.answerable) for j in answers if j.confidence is not None]
+    outcomes = [
+        (answer.confidence, answer.answerable)
+        for answer in answers
+        if answer.confidence is not None
+    ]
     return auroc(
         [confidence for confidence, _ in outcomes], [answerable for _, answerable in outcomes]
     )
 
 
 def rank_by_confidence(answers: Sequence[GradedAnswer]) -> tuple[list[float], list[bool]]:
-    """Return the confidence and the rightness of all answers that can be graded.
+    """Return the confidence of all gradable records, and whether each is right.
 
-    Questions without an answer come last and are not right, so that a threshold changes nothing.
+    Records without an answer come last and are not right, so that a threshold changes nothing.
     """
     graded = [answer for answer in answers if answer.graded]
     # An abstention ranks below every answer, also below one of confidence 0.

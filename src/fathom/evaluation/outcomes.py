@@ -1,7 +1,7 @@
-"""The recording of what every sequence of choices answers on the questions of a data set.
+"""The recording of the outcomes of all sequences of a planner's choices for a data set.
 
-A planner learns from these records (`fathom.planner`). A line of the file is one question with all
-its outcomes, so a run that was killed continues after the last whole line.
+A planner learns from these records (`fathom.planner`). Each line of the file has one question with
+all its outcomes, so a killed run continues after the last complete line.
 """
 
 import json
@@ -33,17 +33,15 @@ if TYPE_CHECKING:
     from fathom.strategies.mao import Mao
 
 DEPTH = 2
-"""The default number of executors in a row that are recorded."""
+"""The default length of the longest recorded sequence of executors."""
 PROGRESS_NAME = "outcomes"
 """The name of this work in progress messages."""
 
 
 class CachingRetriever:
-    """A retriever that asks another one each query once.
+    """A retriever that passes each query to another retriever only once.
 
-    The sequences of one question share many searches.
-
-    It may be used from several threads.
+    The sequences of one question have many searches in common. The class is safe for threads.
     """
 
     def __init__(self, retriever: Retriever) -> None:
@@ -57,24 +55,24 @@ class CachingRetriever:
         return self._retriever.name
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        """Return the other retriever's hits, from the cache where it holds them."""
+        """Return the other retriever's hits, from the cache if possible."""
         if (query, k) not in self._hits:
             self._hits[query, k] = self._retriever.retrieve(query, k=k)
         return self._hits[query, k]
 
     def forget(self) -> None:
-        """Empty the cache, before the next question."""
+        """Empty the cache."""
         self._hits.clear()
 
 
 @dataclass
 class OutcomeFile:
-    """Recorded questions of any number of data sets, in a file of one JSON object a line.
+    """The recorded questions of data sets, in a file with one JSON object in each line.
 
     Attributes:
-        file: The file; without one the questions stay in memory only.
-        strategy: The strategy whose choices it holds.
-        by_question: The recorded questions by data set and id of the question.
+        file: The file; `None` to keep the questions in memory only.
+        strategy: The strategy whose choices are recorded.
+        by_question: The recorded questions by data set and question id.
     """
 
     file: Path | None = None
@@ -82,11 +80,11 @@ class OutcomeFile:
     by_question: dict[tuple[str, str], RecordedQuestion] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Read the file.
+        """Load the file.
 
         Raises:
-            UsageError: If a line is no recorded question, or one of another version or strategy, or
-                the strategy's planner cannot be trained.
+            UsageError: If a line is not a recorded question, or is of another version or strategy,
+                or the strategy's planner cannot be trained.
         """
         find_process(self.strategy)
         for number, line in enumerate(read_whole_lines(self.file), start=1):
@@ -102,7 +100,7 @@ class OutcomeFile:
             self.by_question[recorded.dataset, recorded.question] = recorded
 
     def add(self, recorded: RecordedQuestion) -> None:
-        """Append a question to the file, where it survives the death of the process."""
+        """Append a question to the file at once."""
         self.by_question[recorded.dataset, recorded.question] = recorded
         append_line(self.file, recorded.to_json())
 
@@ -120,21 +118,25 @@ def record_outcomes(
     most: int = DEPTH,
     on_progress: OnProgress = lambda _what, _done, _all: None,
 ) -> list[RecordedQuestion]:
-    """Try every legal sequence of a planner's choices on questions that have not been tried yet.
+    """Record the outcomes of all legal sequences of a planner's choices.
 
-    A question whose text, documents or gold answers were edited is tried anew.
+    Questions that are in the file are not asked again, unless their text, documents or gold answers
+    have changed. Questions that cannot be graded are left out. The reader is always local; other
+    roles use a language model if the settings give them one.
 
-    No language model is asked to read; other roles use one where the settings give them one.
-
-    The engine's index must hold the corpus of the data set. Questions that cannot be graded are
-    left out, and new records are added to the file. `most` bounds the executors of `adaptive` in a
-    row.
+    Args:
+        engine: The engine, whose index holds the corpus of the data set.
+        dataset: The data set.
+        questions: The questions of the data set to record.
+        file: The file, to which new records are added.
+        most: The length of the longest sequence of executors of `adaptive`.
+        on_progress: Called after each question with a name, the number done, and the number of all.
 
     Returns:
-        The recorded questions of `questions`, in their order.
+        The recorded questions, in the order of `questions`.
 
     Raises:
-        UsageError: If no question can be graded, or records of another setup are in the way.
+        UsageError: If no question can be graded, or the file has records of another setup.
     """
     gradable = [item for item in questions if item.answers or not item.answerable]
     if not gradable:
@@ -172,11 +174,10 @@ def record_outcomes(
 
 
 def group_questions(dataset: Dataset, questions: Sequence[DatasetQuestion]) -> dict[str, str]:
-    """Return a name for the questions that share relevant documents, directly or over others.
+    """Group the questions that share relevant documents, directly or through other questions.
 
     Returns:
-        The name of the group by id of the question; a question without relevant documents is in
-        none.
+        The name of the group by question id, without questions that have no relevant documents.
     """
     groups: dict[str, str] = {}
     names: dict[str, str] = {}
@@ -193,14 +194,14 @@ def group_questions(dataset: Dataset, questions: Sequence[DatasetQuestion]) -> d
 
 
 def _hash_question(question: DatasetQuestion) -> str:
-    """Return a digest of all on which the answers to a question and their grades depend."""
+    """Return a hash of everything in a question that determines its answers and their grades."""
     asked = (question.text, question.documents, question.without)
     graded = (question.answerable, question.answers, question.wrong)
     return hash_text(dump_canonical([*asked, *graded]))[:16]
 
 
 def _is_too_shallow(record: RecordedQuestion, most: int) -> bool:
-    """Return whether longer sequences of executors are to be tried than were recorded."""
+    """Return whether longer sequences of executors are wanted than were recorded."""
     deepest = max(len(outcome.tried) for outcome in record.outcomes)
     return record.strategy == "adaptive" and deepest < most
 
@@ -211,7 +212,7 @@ def _make_outcome_lister(
     """Return the function that lists all outcomes of a question."""
     from fathom.strategies.action_outcomes import iterate_outcomes
 
-    # Models load before the first question, whose recorded seconds would else include it.
+    # Models load first, so that the seconds of the first question do not include loading.
     engine.assembly.prepare()
     engine.models.warm_up()
     engine.reader()
@@ -243,7 +244,7 @@ def _open_strategy(engine: "Engine", name: str) -> "tuple[Adaptive | Mao, Cachin
     )
     cache = CachingRetriever(search.open_retriever())
     search = replace(search, open_retriever=lambda: cache)
-    # A language model would be asked anew for every sequence.
+    # A language model would be asked again for each sequence.
     if is_mao:
         mao = Mao.with_search(search, assembly)
         return replace(mao, reader=LocalReader.of(assembly)), cache
@@ -253,7 +254,7 @@ def _open_strategy(engine: "Engine", name: str) -> "tuple[Adaptive | Mao, Cachin
 def _grade_outcome(
     dataset: Dataset, question: DatasetQuestion, strategy: str, outcome: "ActionOutcome"
 ) -> RecordedOutcome:
-    """Return the outcome with the value of its answer; without an answer it has none."""
+    """Grade an outcome; without an answer its F1 is 0."""
     features = {name: round(value, 6) for name, value in outcome.features.items()}
     spent = RecordedOutcome(
         tried=outcome.tried,

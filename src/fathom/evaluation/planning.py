@@ -1,9 +1,9 @@
-"""Planners measured on recorded outcomes: the answers each would have given, and their cost.
+"""The measuring of planners on recorded outcomes, by the answers that they would have given.
 
-Nothing is learned or chosen on the questions it is measured on: the questions are dealt into folds,
-and each fold is answered by what the others taught. Beside planners stand the best fixed sequence,
-a router that knows the data set alone, and hindsight, which no planner can exceed; the reward by
-which a planner falls short of hindsight is its regret.
+Nothing is learned from the questions that it is measured on: each fold of questions is answered by
+systems that learned from the other folds. Planners are compared with the best fixed sequence, with
+a router that knows only the data set, and with hindsight, which no planner can exceed. The regret
+of a planner is its loss of reward against hindsight.
 """
 
 from collections import Counter
@@ -24,7 +24,12 @@ from fathom.evaluation.report.blocks import (
 )
 from fathom.evaluation.report.render import render_text
 from fathom.evaluation.runner import OnProgress
-from fathom.evaluation.statistics import bca_interval, holm, randomisation_p
+from fathom.evaluation.statistics import (
+    SIGNIFICANT,
+    compute_rounded_interval,
+    holm,
+    randomisation_p,
+)
 from fathom.jsonable import hash_text
 from fathom.planner.environment import (
     Environment,
@@ -43,22 +48,21 @@ ORACLE = "hindsight"
 BEST = "best fixed sequence"
 ROUTER = "router by data set"
 RULES = "rules"
-SIGNIFICANT = 0.05
 
 Sequences = Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SystemRun:
-    """The outcomes of one system on the questions, in their order.
+    """The outcomes of one system for questions; all tuples have the order of the questions.
 
     Attributes:
         name: The name of the system in tables.
         questions: The questions.
-        outcomes: The outcome that the system showed for each.
-        sequences: The plan of each: the actions of `adaptive` with the end, the workflow of `mao`
-            for the question itself.
-        earned: The reward of each.
+        outcomes: The outcomes that the system chose.
+        sequences: The plans: the actions of `adaptive` with the end, or the workflow of `mao` for
+            the question itself.
+        earned: The rewards.
     """
 
     name: str
@@ -79,7 +83,7 @@ class SystemRun:
         )
 
     def join(self, others: Sequence["SystemRun"]) -> "SystemRun":
-        """Return this run joined with those of the same system on other questions."""
+        """Join this run with runs of the same system on other questions."""
         runs = (self, *others)
         return SystemRun(
             name=self.name,
@@ -90,7 +94,7 @@ class SystemRun:
         )
 
     def values(self, measure: str) -> list[float]:
-        """Return a measure of `MEASURES`, question by question."""
+        """Return the values of a measure from `MEASURES`, one for each question."""
         if measure == "cost":
             process = find_common_process(self.questions)
             return [outcome.compute_cost(process) for outcome in self.outcomes]
@@ -98,15 +102,15 @@ class SystemRun:
 
     @property
     def entropy(self) -> float:
-        """The entropy of the actions inside data sets, in bits.
+        """The mean entropy of the plans within a data set, in bits.
 
-        It is 0 where all questions of each data set go one way.
+        It is 0 if all questions of each data set have the same plan.
         """
         groups: dict[str, list[tuple[str, ...]]] = {}
         for question, sequence in zip(self.questions, self.sequences, strict=True):
             groups.setdefault(question.dataset, []).append(sequence)
         total = len(self.sequences)
-        # Within data sets, so that a router by data set alone does not count as adaptive.
+        # Within data sets, so that a router by data set does not count as adaptive.
         return sum(len(group) / total * _compute_entropy(group) for group in groups.values())
 
 
@@ -130,14 +134,14 @@ def _compute_entropy(sequences: Sequences) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedSequences:
-    """The best fixed sequence of choices, for all questions and for each data set."""
+    """The best fixed sequences of choices, for all questions and for each data set."""
 
     overall: tuple[str, ...]
     routes: dict[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, questions: Sequence[RecordedQuestion], reward: Reward) -> Self:
-        """Choose the sequences on these questions; of equal ones the first, the shortest."""
+        """Choose the best sequences for questions; of equally good ones the first, a shortest."""
         world = Environment.from_questions(questions, reward)
         tries = world.process.list_fixed(world.most)
         earned = np.array(
@@ -145,7 +149,7 @@ class FixedSequences:
         )
         sets = np.array([question.dataset for question in questions])
         return cls(
-            # Rounding keeps the last digits of a sum from deciding between equal sequences.
+            # Without rounding, the last digits of a mean would decide between equal sequences.
             overall=tries[int(np.argmax(np.round(earned.mean(axis=1), 9)))],
             routes={
                 name: tries[int(np.argmax(np.round(earned[:, sets == name].mean(axis=1), 9)))]
@@ -154,7 +158,7 @@ class FixedSequences:
         )
 
     def route(self, world: Environment) -> Places:
-        """Return the router's choices; an unknown data set gets the best sequence of all."""
+        """Return the router's choices; an unknown data set gets the overall best sequence."""
         sequences = {name: self.routes.get(name, self.overall) for name in world.datasets}
         choices = {name: world.choose_sequence(sequence) for name, sequence in sequences.items()}
         rows = [choices[world.questions[at].dataset] for at, _ in world.states]
@@ -169,7 +173,7 @@ def run_systems(
     *,
     alphas: Sequence[float] = ALPHAS,
 ) -> Iterator[SystemRun]:
-    """Yield the run of every system on the test questions, having learned on the others alone.
+    """Yield the run of each system on the test questions; it learns from the training questions.
 
     PPO is trained with each alpha as the weight of cost.
     """
@@ -187,7 +191,7 @@ def run_systems(
 
 
 def name_ppo(alpha: float) -> str:
-    """Return the name of PPO with this alpha in tables."""
+    """Return the name in tables of PPO with an alpha."""
     return f"PPO, alpha {alpha:g}"
 
 
@@ -199,10 +203,10 @@ def cross_fit(
     alphas: Sequence[float] = ALPHAS,
     on_progress: OnProgress = lambda _what, _done, _all: None,
 ) -> "PlannerTable":
-    """Run every system on all questions, each answered by what the other folds taught.
+    """Run each system on all questions; for each fold, it learns from the other folds.
 
     Raises:
-        UsageError: If there are fewer than two questions a fold.
+        UsageError: If there are fewer than two questions in a fold.
     """
     check_folds(questions)
     folds = deal_folds(questions)
@@ -221,7 +225,7 @@ def check_folds(questions: Sequence[RecordedQuestion]) -> None:
     """Check that there are enough questions to measure a planner on.
 
     Raises:
-        UsageError: If there are fewer than two questions a fold.
+        UsageError: If there are fewer than two questions in a fold.
     """
     if min(map(len, deal_folds(questions))) < 2:
         raise UsageError(
@@ -231,17 +235,16 @@ def check_folds(questions: Sequence[RecordedQuestion]) -> None:
 
 
 def deal_folds(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuestion]]:
-    """Deal the questions into folds, each with about the same share of each data set.
+    """Divide the questions into folds, each with about the same share of each data set.
 
-    Questions that share documents come into the same fold. The order is that of the hashes of their
-    names.
+    Questions that share documents are in the same fold. The order depends on hashes of their names.
     """
     groups: dict[tuple[str, str], list[RecordedQuestion]] = {}
     for question in questions:
         name = hash_text(question.group or question.question)
         groups.setdefault((question.dataset, name), []).append(question)
     folds: list[list[RecordedQuestion]] = [[] for _ in range(FOLDS)]
-    # Dealing in this order to the smallest fold gives each the same share of each data set.
+    # In this order, each fold gets about the same share of each data set.
     for _, group in sorted(groups.items()):
         min(folds, key=len).extend(group)
     return folds
@@ -249,7 +252,7 @@ def deal_folds(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuest
 
 @dataclass(frozen=True, kw_only=True)
 class PlannerTable:
-    """Systems on the same questions.
+    """The runs of several systems on the same questions.
 
     Attributes:
         reward: The reward that they earn.
@@ -264,7 +267,7 @@ class PlannerTable:
         return next(system for system in self.systems if system.name == name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row a system: means, and intervals of F1, of the reward and of the regret."""
+        """Return a row for each system: means, and intervals of F1, reward and regret."""
         oracle = self.find_system(ORACLE).earned
         table: list[dict[str, Any]] = []
         for system in self.systems:
@@ -281,19 +284,19 @@ class PlannerTable:
                         "entropy": round(system.entropy, 3),
                     },
                     "intervals": {
-                        "F1": _compute_interval(system.values("F1")),
-                        "reward": _compute_interval(system.earned),
-                        "regret": _compute_interval(regret),
+                        "F1": compute_rounded_interval(system.values("F1")),
+                        "reward": compute_rounded_interval(system.earned),
+                        "regret": compute_rounded_interval(regret),
                     },
                 }
             )
         return table
 
     def compare_rewards(self, name: str, others: Sequence[str]) -> list[dict[str, Any]]:
-        """Compare a system's reward with that of others.
+        """Compare a system's reward with those of other systems.
 
         Returns:
-            For each of the others the difference, its interval and its p, corrected (Holm).
+            The difference to each other system, with its interval and its corrected p (Holm).
         """
         rewards = self.find_system(name).earned
         pairs = [
@@ -309,14 +312,14 @@ class PlannerTable:
                 "system": name,
                 "against": other,
                 "reward": round(fmean(differences), 4),
-                "interval": _compute_interval(differences),
+                "interval": compute_rounded_interval(differences),
                 "p": round(p, 4),
             }
             for other, differences, p in zip(others, pairs, corrected, strict=True)
         ]
 
     def compare_with_baselines(self) -> list[dict[str, Any]]:
-        """Compare PPO, with the alpha of the reward, with the systems that ignore the question.
+        """Compare PPO, with the alpha of the reward, with the systems that do not learn a policy.
 
         Returns:
             Rows as from `compare_rewards`.
@@ -324,7 +327,7 @@ class PlannerTable:
         return self.compare_rewards(name_ppo(self.reward.alpha), (BEST, ROUTER, RULES))
 
     def to_text(self) -> str:
-        """Return text for a terminal: a row a system, then PPO against the others."""
+        """Return text for a terminal: the table of systems, then sentences on PPO."""
         head = ("F1", "CRAG-truthfulness", "cost", "retrievals", "reward", "regret", "entropy")
         rows = [
             (str(row["system"]), *(_format_cell(row, measure) for measure in head))
@@ -336,15 +339,13 @@ class PlannerTable:
         return render_text(EvaluationReport(title="", sections=(section,)))
 
     def verdict(self) -> Iterator[str]:
-        """Yield sentences on PPO against the systems that ignore the question.
-
-        The PPO is the one with the alpha of the reward.
-        """
+        """Yield sentences on the comparisons of `compare_with_baselines`."""
         for test in self.compare_with_baselines():
-            sure = test["p"] < SIGNIFICANT
             word = "earns more than" if test["reward"] > 0 else "earns less than"
+            if test["p"] >= SIGNIFICANT:
+                word = "does not differ significantly from"
             yield (
-                f"{test['system']} {word if sure else 'cannot be told from'} {test['against']}: "
+                f"{test['system']} {word} {test['against']}: "
                 f"{test['reward']:+.3f} {test['interval']}, p = {test['p']:.3f}"
             )
 
@@ -353,8 +354,3 @@ def _format_cell(row: Mapping[str, Any], measure: str) -> str:
     value = f"{row['measures'][measure]:.3f}"
     interval = row["intervals"].get(measure)
     return f"{value} [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else value
-
-
-def _compute_interval(values: Sequence[float]) -> list[float]:
-    low, high = bca_interval(values)
-    return [round(low, 4), round(high, 4)]

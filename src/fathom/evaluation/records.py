@@ -1,4 +1,4 @@
-"""The records of an evaluation: one per question and system, with all that a report needs."""
+"""The records of an evaluation, one for each question and system, from which reports are made."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -29,36 +29,34 @@ class CitationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The record of one question that one system was asked.
-
-    A strategy was asked for an answer, a retriever for a ranking of the documents.
+    """The record of one question to one system: an answer of a strategy or a retriever's ranking.
 
     Attributes:
         strategy: The name of the strategy or retriever.
         question: The id of the question in the data set.
-        scope: Hash of the earlier turns and the documents that the question was asked with; empty
-            where it has none, `None` in records from before there was a scope.
-        kind: The sort of question, as the data set names it.
-        gold: Accepted answers; empty when unanswerable or when the data set has none.
-        wrong: Known wrong answers; `None` where the data set names none.
-        synthetic: Whether the question was made from the documents rather than asked by a person.
-        relevant: Document -> grade above 0: the question's qrels.
-        documents: Number of documents of the corpus; 0 means unknown.
-        varied: The settings that were varied on purpose, if any.
-        depth: Number of documents that a retriever was to rank; `None` for an answer.
-        tentative: Whether the answer is only shown as not sure.
+        scope: The hash of the earlier turns and of the documents to which the question is limited;
+            empty if it has none, `None` in old records, which had no scope.
+        kind: The kind of the question, as the data set names it.
+        gold: The accepted answers; empty if there is no answer, or the data set names none.
+        wrong: The known wrong answers; `None` if the data set names none.
+        synthetic: Whether the question was made from the documents, not asked by a person.
+        relevant: The grade (above 0) of each relevant document.
+        documents: The number of documents of the corpus; 0 means unknown.
+        varied: The settings that vary between systems.
+        depth: The number of documents that a retriever had to rank; `None` for an answer.
+        tentative: Whether the answer is shown as not sure.
         disputed: Whether the answer names all readings of documents that disagree.
         withheld: The `answer` and `short_answer` of a draft that was withheld; empty without one.
-        setup: Hash of what made the answer, beside the question: another setup is another system.
-        stop_reason: The error, where the status is `failed`.
-        actions: The planner's choices, one workflow a turn, for strategies with a planner.
-        conflicts: The other readings that were shown, without those that were refuted; all
-            readings of a disputed answer.
-        evidence: Documents that the run saw, or the ranking; best first, each once.
+        setup: The hash of everything except the question that determines the answer.
+        stop_reason: The reason of an abstention, or the error if the status is `failed`.
+        actions: The planner's workflows, one for each turn, for strategies with a planner.
+        conflicts: The other readings that were shown, without refuted ones; for a disputed answer,
+            all readings.
+        evidence: The documents that the run saw, or the ranking; best first, without duplicates.
         usage: The fields of `Usage`.
-        seconds: Wall time of the run.
+        seconds: The wall time of the run.
         signals: The numeric signals of the answer, from `agents.answer_signals`.
-        trace_id: The id under which the index keeps the run; `None` when it does not.
+        trace_id: The id of the trace in the index; `None` if there is none.
     """
 
     dataset: str
@@ -96,21 +94,21 @@ class Record:
 
     @property
     def system(self) -> str:
-        """The strategy or retriever, with the settings that were varied."""
+        """The strategy or retriever with the varied settings."""
         varied = ", ".join(f"{key}={value}" for key, value in sorted(self.varied.items()))
         return f"{self.strategy} ({varied})" if varied else self.strategy
 
     @property
     def sureness(self) -> float | None:
-        """The confidence of the answer; of an uncalibrated one, that of its draft."""
+        """The confidence of the answer, or else of its draft if there is no calibration."""
         if self.confidence is not None or not self.signals:
             return self.confidence
-        # The signal is a log-odds, and the logistic function makes it a probability.
+        # The logistic function converts the signal, which is a log-odds, to a probability.
         return 1 / (1 + exp(-self.signals["sure"]))
 
     @property
     def is_ranking(self) -> bool:
-        """True if a ranking was asked for rather than an answer."""
+        """True for the ranking of a retriever."""
         return self.depth is not None
 
     @property
@@ -119,27 +117,32 @@ class Record:
         return self.status == "answered"
 
     @property
+    def tokens(self) -> float:
+        """The number of tokens of language models."""
+        return sum(self.usage.get(name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
+
+    @property
     def plain_text(self) -> str:
         """The answer's text without markers."""
         return strip_markers(self.answer)
 
     @property
     def compared_text(self) -> str:
-        """The text to compare with the gold answers: the short answer, else the whole one."""
+        """The text to compare with the gold answers: the short answer, or else the whole one."""
         return self.short_answer or self.plain_text
 
     @classmethod
     def from_json(cls, row: object) -> Self:
-        """Return the record of one line.
+        """Parse the record of one line.
 
         Raises:
-            TypeError: If it is no object, a field is missing or unknown, or grades are missing.
+            TypeError: If the value is not an object, or fields are missing, unknown or malformed.
         """
         if not isinstance(row, Mapping):
             raise TypeError("not an object")
         if not isinstance(row.get("relevant", {}), Mapping):
             raise TypeError("relevant documents without grades")
-        # JSON has no tuples; a record with lists would not equal the one that was written.
+        # JSON has no tuples, and a record with lists would not equal the written one.
         tuples = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
         citations = tuple(CitationRecord(**citation) for citation in row.get("citations", ()))
         return cls(**{**row, **tuples, "citations": citations})
@@ -150,9 +153,9 @@ Group = Sequence[Record]
 
 
 class Records:
-    """The records of one system on one data set, in a file of one JSON object a line.
+    """The records of one system on one data set, in a file with one JSON object in each line.
 
-    A record counts once its line is whole: a killed run continues after the last whole line.
+    A killed run continues after the last complete line.
     """
 
     def __init__(
@@ -162,15 +165,15 @@ class Records:
         setup: str = "",
         varied: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Read the file.
+        """Load the file.
 
         Args:
-            file: The file; without one the records stay in memory only.
-            setup: The setup of the records that will be added, as in `Record.setup`.
-            varied: The varied settings of the records that will be added.
+            file: The file; `None` to keep the records in memory only.
+            setup: The setup of new records, as in `Record.setup`.
+            varied: The varied settings of new records.
 
         Raises:
-            UsageError: If a line is no record, or a record of another setup.
+            UsageError: If a line is not a record, or has another setup.
         """
         self.file = file
         self.setup = setup
@@ -189,6 +192,6 @@ class Records:
             self.by_question[record.question] = record
 
     def add(self, record: Record) -> None:
-        """Append a record to the file, where it survives the death of the process."""
+        """Append a record to the file at once."""
         self.by_question[record.question] = record
         append_line(self.file, asdict(record))

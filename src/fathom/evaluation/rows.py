@@ -1,4 +1,4 @@
-"""The scores of one system on a data set or a subgroup of it, from records."""
+"""The scores and costs of one system on a data set or a part of it, computed from records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fathom.evaluation.ir_metrics import MEASURES
 from fathom.evaluation.measures import GROUP_SCORES, SCORES, GradedAnswer, GroupScore, get_bounds
-from fathom.evaluation.records import Record
+from fathom.evaluation.records import Group, Record
 from fathom.evaluation.statistics import bca_interval, resample_interval
 from fathom.usage import Usage
 
@@ -45,11 +45,13 @@ class SystemScores:
     """The scores of one system on one data set.
 
     Attributes:
-        queries: Number of questions that were asked.
-        measures: Mean over the questions that can have a value, or the value of all together.
-        intervals: 95 % bootstrap interval of each.
-        latency_s: `p50` and `p95` of the seconds that a question took.
-        usage: Mean usage of a question.
+        dataset: The name of the data set.
+        system: The name of the system.
+        queries: The number of questions.
+        measures: The mean over the questions that have a value, or the value of all records.
+        intervals: The 95 % bootstrap interval of each measure.
+        latency_s: The median `p50` and the 95th percentile `p95` of the seconds of a question.
+        usage: The mean usage of a question.
     """
 
     dataset: str
@@ -62,11 +64,7 @@ class SystemScores:
 
 
 def score_system(records: Sequence[Record]) -> SystemScores:
-    """Score one strategy or retriever on one data set.
-
-    Returns:
-        Measures that no record can have are absent; the usage is the mean of a question.
-    """
+    """Compute the scores of one system on one data set; measures without any value are absent."""
     means, intervals = _average_scores(records)
     group_means, whole_intervals = _score_group(records)
     return SystemScores(
@@ -83,7 +81,7 @@ def score_system(records: Sequence[Record]) -> SystemScores:
 def score_subgroups(
     records: Sequence[Record], field: Literal["phase", "kind"]
 ) -> list[SystemScores]:
-    """Return one row for each phase or each kind of question, the most frequent first."""
+    """Return a row for each phase or each kind of question, the most frequent first."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(get_subgroup(record, field), []).append(record)
@@ -93,15 +91,15 @@ def score_subgroups(
 
 
 def get_subgroup(record: Record, field: Literal["phase", "kind"]) -> str:
-    """Return the phase or the kind of a question; failed runs are a phase of their own."""
-    # A failed run has no phase, and must not be mixed with the answers that name none.
+    """Return the phase or the kind of a question; the phase of a failed run is `failed`."""
+    # Other records can have no phase too, and must not be mixed with failed runs.
     if field == "phase" and record.status == "failed":
         return "failed"
     return getattr(record, field) or "-"
 
 
 def score_questions(name: str, records: Sequence[Record]) -> dict[str, float]:
-    """Return a measure's value for each question that can have one."""
+    """Return the value of a measure for each question that has one."""
     score = SCORES[name]
     scores = {record.question: score(record) for record in records}
     return {question: value for question, value in scores.items() if value is not None}
@@ -144,7 +142,7 @@ def _score_sample(
 def _average_usage(records: Sequence[Record]) -> dict[str, float]:
     names = [field.name for field in fields(Usage) if field.name != "seconds"]
     spent = {name: [record.usage.get(name) for record in records] for name in names}
-    # A mean over some questions only, such as those of known cost, would look too cheap.
+    # A mean over some of the questions, such as those with known cost, could be too low.
     mean = {
         name: round(fmean(amounts), 6)
         for name, entries in spent.items()
@@ -154,10 +152,27 @@ def _average_usage(records: Sequence[Record]) -> dict[str, float]:
 
 
 def compute_percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    """Return the median and the 95th percentile."""
-    # `quantiles` needs two values.
+    """Return the median `p50` and the 95th percentile `p95`."""
+    # `quantiles` needs at least two values.
     if len(seconds) == 1:
         return {"p50": seconds[0], "p95": seconds[0]}
-    # The inclusive method never names a time longer than the longest that was seen.
+    # The inclusive method never gives a time above the longest one.
     cuts = quantiles(seconds, n=20, method="inclusive")
     return {"p50": round(cuts[9], 6), "p95": round(cuts[18], 6)}
+
+
+def choose_cost_unit(groups: Sequence[Group]) -> str:
+    """Choose the unit of cost: `US dollars` if they are known and spent, `tokens`, or `seconds`."""
+    records = [record for group in groups for record in group]
+    money = [record.usage.get("cost_usd") for record in records]
+    # Otherwise a system of unknown cost would look as if it cost nothing.
+    if any(money) and None not in money:
+        return "US dollars"
+    return "tokens" if any(record.tokens for record in records) else "seconds"
+
+
+def get_cost(record: Record, unit: str) -> float:
+    """Return the cost of a question in a unit of `choose_cost_unit`."""
+    if unit == "seconds":
+        return record.seconds
+    return record.tokens if unit == "tokens" else record.usage.get("cost_usd") or 0.0

@@ -1,4 +1,4 @@
-"""The runner that asks a strategy or a retriever the questions of a data set and records each."""
+"""The runner that asks a strategy or a retriever the questions of a data set."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 Fields = Mapping[str, Any]
 """Some of the fields of a record."""
 OnProgress = Callable[[str, int, int], None]
-"""Takes the name of the work, the number of questions done, and the number of all."""
+"""A callback with the name of the work, the number of questions done, and the number of all."""
 LONGEST, SHORTENED = 240, 200
-"""The longest file name, and the length of a cut one: file systems take 255 bytes with endings."""
+"""The length of the longest file name, and that of a cut one; file systems allow 255 bytes."""
 
 
 class TracedAnswer(Protocol):
-    """The protocol of a finished run, such as a strategy's `Outcome`."""
+    """The protocol of a finished run, such as `RunOutcome`."""
 
     @property
     def answer(self) -> Answer:
-        """The answer that the user would get."""
+        """The answer of the run."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class TracedAnswer(Protocol):
 
 
 AskQuestion = Callable[[DatasetQuestion], TracedAnswer]
-"""Runs a strategy on a question; it must respect `filters_of`."""
+"""A function that runs a strategy on a question, with the filters of `build_filters`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +62,16 @@ class Session:
     """An engine that is asked the questions of a data set, and the folder of its records.
 
     Attributes:
-        engine: Its index must hold the corpus of the data set.
-        queries: Size of the sample of questions; all by default.
+        engine: The engine, whose index holds the corpus of the data set.
+        dataset: The data set.
+        queries: The size of the sample of questions; by default all.
         seed: The seed of the sample.
-        folder: Records are kept in `<data set>/<strategy>.jsonl` and, as a retriever may have the
-            name of a strategy, `<data set>/<retriever>.ranked.jsonl` below it.
-        varied: The settings that were varied in the engine; part of the names of these files.
-        count_saved: Counts the seconds that kept outputs of models have saved up to now. The time
-            of an answer is what it took and what they saved.
+        folder: The folder of the records: `<data set>/<strategy>.jsonl` or, because a retriever may
+            have the name of a strategy, `<data set>/<retriever>.ranked.jsonl`.
+        varied: The varied settings of the engine, which are part of the file names.
+        on_progress: Called after each question with a name, the number done, and the number of all.
+        count_saved: Returns the seconds that stored outputs of models have saved until now. They
+            are added to the time of an answer.
     """
 
     engine: "Engine"
@@ -85,7 +87,7 @@ class Session:
         """Ask a strategy the questions, and return the records.
 
         Raises:
-            UsageError: If there is no such strategy, or records of another setup are in the way.
+            UsageError: If there is no such strategy, or the file has records of another setup.
         """
         questions = draw_questions(self.dataset, self.queries, seed=self.seed, ranks=False)
 
@@ -96,7 +98,7 @@ class Session:
                 filters=build_filters(question),
                 history=question.history,
             )
-            # An answer that a person verified would hide what the strategy itself answers.
+            # A verified answer of a person would replace the answer of the strategy.
             saved = self.count_saved()
             outcome = run_in_loop(self.engine.arun(replace(request, reuse_verified=False)))
             return _add_seconds(outcome, self.count_saved() - saved)
@@ -114,8 +116,8 @@ class Session:
         """Let a retriever rank the documents for the judged questions, and return the records.
 
         Raises:
-            UsageError: If no question is judged, there is no such retriever, or records of
-                another setup are in the way.
+            UsageError: If no question is judged, there is no such retriever, or the file has
+                records of another setup.
         """
         questions = draw_questions(self.dataset, self.queries, seed=self.seed, ranks=True)
         return record_retriever(
@@ -142,10 +144,10 @@ class Session:
 def draw_questions(
     dataset: Dataset, queries: int | None, *, seed: int, ranks: bool
 ) -> tuple[DatasetQuestion, ...]:
-    """Return the questions that a system is asked; a retriever ranks for judged ones only.
+    """Draw the questions for a system; a retriever gets judged questions only.
 
     Raises:
-        UsageError: If no question is judged and a ranking is wanted.
+        UsageError: If the system is a retriever, and no question is judged.
     """
     questions = dataset.sample(queries, seed=seed, judged=ranks)
     if not questions and ranks:
@@ -162,18 +164,18 @@ def plan_records(
     seed: int = 0,
     varied: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Record]:
-    """Return the records of a system before anything is asked: all but its replies.
+    """Return the records of a system without replies, before anything is asked.
 
     Args:
         system: The name of a strategy or a retriever.
         dataset: The data set.
-        ranks: Whether it is a retriever.
-        queries: The size of the sample of questions; all by default.
+        ranks: Whether the system is a retriever.
+        queries: The size of the sample of questions; by default all.
         seed: The seed of the sample.
-        varied: The settings that are varied.
+        varied: The varied settings.
 
     Raises:
-        UsageError: If no question is judged and a ranking is wanted.
+        UsageError: If the system is a retriever, and no question is judged.
     """
     questions = draw_questions(dataset, queries, seed=seed, ranks=ranks)
     fields = {"strategy": system, "depth": DEPTH if ranks else None}
@@ -186,9 +188,9 @@ def plan_records(
 
 
 def build_file_name(system: str, varied: Mapping[str, str]) -> str:
-    """Return the name of a system's files, without ending; each choice of settings has its own.
+    """Return the name of a system's files without ending; the name includes the varied settings.
 
-    A name that file systems would refuse ends in a hash in place of its last settings.
+    In a name that is too long for file systems, a hash replaces the last settings.
     """
     choice = "".join(f"@{key}={value}" for key, value in varied.items())
     # A setting may contain a slash, which would name a folder.
@@ -197,9 +199,10 @@ def build_file_name(system: str, varied: Mapping[str, str]) -> str:
 
 
 def hash_setup(engine: "Engine", system: str = "") -> str:
-    """Return a short hash of what can change an answer: version, index, settings, budget, models.
+    """Return a short hash of everything except the question that can change an answer.
 
-    The calibration that the index stores for the system counts too.
+    This is the version, the index, the settings, the budget, the models, extensions, and the
+    calibration of the system in the index.
 
     Raises:
         ModelError: If a model cannot be loaded, or the card of the cross-reader is missing.
@@ -218,14 +221,14 @@ def hash_setup(engine: "Engine", system: str = "") -> str:
 
 
 def _describe_calibration(engine: "Engine", system: str) -> dict[str, Json]:
-    """Return the calibration that the index stores for a strategy; often nothing."""
+    """Return the hash of the calibration of a strategy in the index; empty without one."""
     stored = engine.reader().get_calibrations().get(system, "")
-    # Without one the key is absent, so that records from before it keep their setup.
+    # The key is absent without a calibration, so that the setup of old records stays the same.
     return {"calibration": hash_text(stored)} if stored else {}
 
 
 def _describe_extensions(settings: Settings, system: str) -> dict[str, Json]:
-    """Return the versions and settings of the extensions in a system; often nothing."""
+    """Return the versions and settings of the extensions in a system; empty without any."""
     retrievers = (
         *settings.get_section(RrfSettings).retrievers,
         *settings.get_section(HybridSettings).agents,
@@ -239,24 +242,24 @@ def _describe_extensions(settings: Settings, system: str) -> dict[str, Json]:
         if (extension := find_extension(kind, name))
     }
     tables = {name: dict(table) for name, table in settings.extensions.items()}
-    # Without extensions the key is absent, so that records from before it keep their setup.
+    # The key is absent without extensions, so that the setup of old records stays the same.
     return {"extensions": [sorted(versions), tables]} if versions or tables else {}
 
 
 def holds_dataset(engine: "Engine", dataset: Dataset) -> bool:
-    """Return whether the index holds the documents of the data set, and no others."""
+    """Return whether the index holds the documents of the data set and no others."""
     try:
         status = engine.status()
     except IndexMissing:
         return False
-    # Files that could not be read count as held: ingesting them again would fail again.
+    # Unreadable files count as held, because ingesting them would fail again.
     if not status.documents or status.documents + status.failed < len(dataset.documents):
         return False
     return all(document.id in dataset.documents for document in engine.documents.list())
 
 
 def build_filters(question: DatasetQuestion) -> tuple[Filter, ...]:
-    """Return the filters that limit a question to its own documents, where it has some."""
+    """Build the filters that limit a question to its documents; none if it has no limits."""
     allowed = (Filter("document", "in", question.documents),) if question.documents else ()
     return (*allowed, *(Filter("document", "!=", document) for document in question.without))
 
@@ -270,17 +273,15 @@ def record_strategy(
     *,
     on_question: Callable[[int], None] = lambda _: None,
 ) -> list[Record]:
-    """Ask a strategy the questions that it has not been asked yet.
+    """Ask a strategy the questions that have no record yet, and add their records.
 
-    A question whose run breaks is recorded as failed, and the next one is asked.
-
-    New records are added to the known ones.
+    A run that raises an error is recorded as failed.
 
     Returns:
         The records of `questions`, in their order.
 
     Raises:
-        UsageError: If the call itself is wrong, such as the strategy's name.
+        UsageError: If the call itself is wrong, such as the name of the strategy.
     """
 
     def make(question: DatasetQuestion) -> Fields:
@@ -298,12 +299,11 @@ def record_retriever(
     name: str = "",
     on_question: Callable[[int], None] = lambda _: None,
 ) -> list[Record]:
-    """Let a retriever rank the documents for the questions that it has not been asked yet.
+    """Let a retriever rank the documents for questions without a record, and add their records.
 
-    As with a strategy, a ranking that breaks is recorded as failed.
-
-    The retriever's index holds the corpus of the data set. Unjudged questions cannot be measured.
-    New records are added to the known ones, under `name` or else the retriever's own name.
+    The retriever's index must hold the corpus of the data set. A ranking that raises an error is
+    recorded as failed. Unjudged questions cannot be measured. The records have `name`, or else the
+    retriever's own name.
 
     Returns:
         The records of `questions`, in their order.
@@ -315,7 +315,7 @@ def record_retriever(
     def make(question: DatasetQuestion) -> Fields:
         return _rank_question(retriever, question)
 
-    # The retriever of an extension may call itself otherwise than its entry point.
+    # The name of an extension's retriever may differ from that of its entry point.
     fixed = {"strategy": name or retriever.name, "depth": DEPTH}
     return _record_questions(fixed, dataset, questions, make, records, on_question)
 
@@ -336,21 +336,21 @@ def _record_questions(
             fields = {**fixed, **described, **_ask_or_fail(make, question)}
             record = Record.from_json(fields)
             records.add(record)
-        # The data set may have other gold answers now than when the question was asked.
+        # The gold answers of the data set may have changed since the question was asked.
         collected.append(replace(record, **described))
         on_question(number)
     return collected
 
 
 def _is_edited(record: Record, described: Fields) -> bool:
-    """Return whether a question was edited since it was asked, other than in what is right."""
-    # A record from before there was a scope can only be compared by its text.
+    """Return whether the text or the scope of a question was edited since it was asked."""
+    # An old record without a scope can only be compared by its text.
     scopes = {record.scope, described["scope"]}
     return record.text != described["text"] or (record.scope is not None and len(scopes) > 1)
 
 
 def _hash_scope(question: DatasetQuestion) -> str:
-    """Return a hash of all that is asked beside the text; empty where there is nothing."""
+    """Return the hash of the history and the documents of a question; empty if it has none."""
     history = [asdict(turn) for turn in question.history]
     scope = (history, question.documents, question.without)
     return hash_text(dump_canonical(scope))[:16] if any(scope) else ""
@@ -382,7 +382,7 @@ def _ask_or_fail(make: Callable[[DatasetQuestion], Fields], question: DatasetQue
     # A wrong call would fail on every question, so it ends the evaluation.
     except UsageError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever breaks counts against the system
+    except Exception as error:  # noqa: BLE001 - any other error counts against the system
         return {
             "status": "failed",
             "stop_reason": f"{type(error).__name__}: {' '.join(str(error).split())}",
@@ -438,7 +438,7 @@ def _rank_question(retriever: Retriever, question: DatasetQuestion) -> Fields:
 def rank_documents(
     retriever: Retriever, question: DatasetQuestion, depth: int = DEPTH
 ) -> list[str]:
-    """Return the first `depth` documents, each at the place of its best chunk."""
+    """Return the first `depth` documents, each at the rank of its best chunk."""
     query = Query(text=question.text, filters=build_filters(question))
     chunks = depth
     while True:
@@ -446,5 +446,5 @@ def rank_documents(
         documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
         if len(documents) >= depth or len(hits) < chunks:
             return documents[:depth]
-        # Several chunks may be of one document, so more are asked for until there are enough.
+        # Several chunks may belong to one document, so ask for more until there are enough.
         chunks *= 4

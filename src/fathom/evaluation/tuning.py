@@ -1,4 +1,4 @@
-"""Tuning: the strategy and settings that answer a user's own questions best, with tests."""
+"""Tuning: the choice of the strategy and settings that answer given questions best."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fathom.errors import UsageError
-from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, correct_for_all
+from fathom.evaluation.comparison import PairedTest, contrast, correct_for_all
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.measures import LOWER_IS_BETTER, SCORES, get_bounds
-from fathom.evaluation.records import Group, Record
+from fathom.evaluation.records import Group
 from fathom.evaluation.report.blocks import EvaluationReport, ReportSection, ReportTable, Sentences
 from fathom.evaluation.report.build import build_full_report
 from fathom.evaluation.report.render import render_html, render_markdown, render_text
-from fathom.evaluation.rows import score_questions
-from fathom.evaluation.statistics import bca_interval, count_needed
+from fathom.evaluation.rows import choose_cost_unit, get_cost, score_questions
+from fathom.evaluation.statistics import SIGNIFICANT, bca_interval, count_needed
 
 Interval = tuple[float, float]
 _RESAMPLES = 1000
@@ -28,10 +28,13 @@ class Trial:
     """One strategy with one choice of settings.
 
     Attributes:
-        quality: Mean of the measure over the questions that have it of every system.
-        cost: Mean of a question, in the unit of the tuning.
-        on_front: Share of resampled sets of questions in which no other one is both at least as
-            good and at least as cheap.
+        strategy: The name of the strategy.
+        varied: The varied settings.
+        quality: The mean of the measure over the questions for which all trials have a value.
+        cost: The mean cost of a question, in the unit of the tuning.
+        seconds: The mean time of a question.
+        best: Whether no other trial is both at least as good and at least as cheap.
+        on_front: The share of resamples of the questions for which this holds.
     """
 
     strategy: str
@@ -46,13 +49,13 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The strategy, with the settings that were varied."""
+        """The strategy with the varied settings."""
         choices = ", ".join(f"{key}={value}" for key, value in self.varied)
         return f"{self.strategy} ({choices})" if choices else self.strategy
 
     @property
     def assignments(self) -> dict[str, str]:
-        """The settings that make this trial."""
+        """The settings of the trial, including the strategy."""
         return {"ask.strategy": self.strategy, **dict(self.varied)}
 
 
@@ -61,13 +64,16 @@ class Tuning:
     """The trials of strategies and settings on one set of questions.
 
     Attributes:
+        dataset: The name of the data set.
+        questions: The number of questions.
+        synthetic: The number of questions that were made from documents, not asked by people.
         measure: The measure of quality.
-        unit: The unit of a question's cost: `tokens`, `US dollars` or `seconds`.
-        synthetic: Number of these questions that were made rather than asked by people.
+        unit: The unit of the cost: `US dollars`, `tokens` or `seconds`.
+        trials: The trials.
         default: The trial of the present settings.
-        tests: Each other trial against the default, corrected for all of them (Holm 1979).
-        needed: Number of questions that would show the difference of the best-looking trial with
-            probability 0.8, were it as large as it looks; `None` where none looks better.
+        tests: The tests of the other trials against the default, corrected for all (Holm 1979).
+        needed: The number of questions that would show the largest observed gain with probability
+            0.8 if it is real; `None` if no trial has a gain.
     """
 
     dataset: str
@@ -82,7 +88,7 @@ class Tuning:
 
     @property
     def recommendation(self) -> Trial | None:
-        """The best trial that is surely better than the default; `None` where none is."""
+        """The best trial that is significantly better than the default; `None` if there is none."""
         better = {
             test.first
             for test in self.tests
@@ -91,19 +97,19 @@ class Tuning:
         chosen = [trial for trial in self.trials if trial.name in better]
         return max(
             chosen,
-            # Of equally good trials the cheaper one.
+            # The cheaper one of equally good trials.
             key=lambda trial: (_orient_value(self.measure, trial.quality), -trial.cost),
             default=None,
         )
 
     @property
     def sentences(self) -> list[str]:
-        """The tests, a warning about synthetic questions and the verdict, in plain sentences."""
+        """The tests, a warning about synthetic questions, and the verdict, in sentences."""
         lines = [test.sentence for test in self.tests]
         if self.synthetic:
             lines.append(
-                f"{self.synthetic} of the {self.questions} questions are synthetic: what is best "
-                "for them need not be best for what people ask"
+                f"{self.synthetic} of the {self.questions} questions are synthetic: the best "
+                "settings for them may not be the best for the questions of people"
             )
         return [*lines, self.verdict]
 
@@ -114,18 +120,16 @@ class Tuning:
         if chosen is not None:
             settings = " ".join(f"{key}={value}" for key, value in chosen.assignments.items())
             return f"recommended instead of {self.default.name}: {settings}"
-        refusal = (
-            f"no recommendation: nothing is surely better than {self.default.name}, which stays"
-        )
+        refusal = f"no recommendation: nothing is significantly better than {self.default.name}"
         if self.needed is None:
-            return f"{refusal}; none even looks better on these {self.questions} questions"
+            return f"{refusal}, and nothing has a higher mean on these {self.questions} questions"
         return (
-            f"{refusal}; the best-looking difference is within noise, and if it is real about "
-            f"{self.needed} questions would show it (these were {self.questions})"
+            f"{refusal}; if the largest difference is real, about {self.needed} questions would "
+            f"show it (these were {self.questions})"
         )
 
     def build_report(self) -> EvaluationReport:
-        """Return the trials as a table, the tests and the recommendation as sentences."""
+        """Build a report with the trials as a table, and the tests and the verdict as sentences."""
         head = (
             "system",
             self.measure,
@@ -153,18 +157,18 @@ class Tuning:
         return EvaluationReport(title=title, sections=(ReportSection(blocks=blocks),))
 
     def to_text(self) -> str:
-        """Return what `fathom tune` prints."""
+        """Return the output of `fathom tune`."""
         return render_text(self.build_report())
 
     def to_markdown(self) -> str:
-        """Return the same report as Markdown, as a notebook shows it."""
+        """Return the report of `to_text` as Markdown, which a notebook shows."""
         return render_markdown(self.build_report())
 
     __str__ = to_text
     _repr_markdown_ = to_markdown
 
     def to_html(self, findings: Findings) -> str:
-        """Return this report followed by the full report of the runs, with plots, as one page.
+        """Return this report and the full report of the runs with plots as one page.
 
         Raises:
             UsageError: If the `eval` extra is not installed.
@@ -179,7 +183,7 @@ class Tuning:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `fathom tune --json` prints."""
+        """Return the object of `fathom tune --json`."""
         chosen = self.recommendation
         return {
             "dataset": self.dataset,
@@ -191,7 +195,7 @@ class Tuning:
                 {"name": trial.name, "default": trial == self.default, **asdict(trial)}
                 for trial in self.trials
             ],
-            "tests": [_test_to_dict(test) for test in self.tests],
+            "tests": [test.to_dict() for test in self.tests],
             "recommended": None if chosen is None else chosen.assignments,
             "questions_needed": self.needed,
             "sentence": self.verdict,
@@ -205,25 +209,27 @@ def check_measure(measure: str) -> None:
         UsageError: If there is no such measure of answers.
     """
     if measure not in SCORES:
-        raise UsageError(f"measure {measure!r}: choose of {', '.join(SCORES)}")
+        raise UsageError(f"measure {measure!r}: choose from {', '.join(SCORES)}")
 
 
 def compare_trials(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tuning:
     """Compare all trials with the default.
 
-    `default` is `Record.system` of the present settings; all groups were asked the same questions.
+    Args:
+        groups: The records of each trial, all for the same questions.
+        default: The name (`Record.system`) of the trial with the present settings.
+        measure: The measure of quality.
 
     Raises:
-        UsageError: If there is no such measure, or no question has it of all of them.
+        UsageError: If there is no such measure, or no question has a value for all trials.
     """
     check_measure(measure)
     scores = {group[0].system: score_questions(measure, group) for group in groups}
-    # Means over different questions could not be compared.
+    # Only means over the same questions can be compared.
     questions = sorted(set.intersection(*({*by_question} for by_question in scores.values())))
     if not questions:
         raise UsageError(f"no question has {measure} of every system; name another --measure")
-    asked = frozenset(questions)
-    unit = _choose_unit(groups)
+    unit = choose_cost_unit(groups)
     costs = {group[0].system: _list_costs(group, unit, questions) for group in groups}
     qualities = {
         name: [_orient_value(measure, by_question[question]) for question in questions]
@@ -254,7 +260,7 @@ def compare_trials(groups: Sequence[Group], default: str, *, measure: str = "F1"
     return Tuning(
         dataset=groups[0][0].dataset,
         questions=len(questions),
-        synthetic=sum(record.synthetic for record in groups[0] if record.question in asked),
+        synthetic=sum(record.synthetic for record in groups[0] if record.question in {*questions}),
         measure=measure,
         unit=unit,
         trials=trials,
@@ -282,7 +288,7 @@ def _summarize_trial(
 
 
 def _orient_value(measure: str, value: float) -> float:
-    """Return the value with the sign that makes more of it better."""
+    """Return a value with the sign for which more is better."""
     return -value if measure in LOWER_IS_BETTER else value
 
 
@@ -290,37 +296,22 @@ def _compute_gain(test: PairedTest) -> float:
     return _orient_value(test.measure, test.difference)
 
 
-def _choose_unit(groups: Sequence[Group]) -> str:
-    """Choose the unit of cost: money where it is known and spent, else tokens, else time."""
-    records = [record for group in groups for record in group]
-    money = [record.usage.get("cost_usd") for record in records]
-    # A system of unknown cost would look as if it cost nothing.
-    if any(money) and None not in money:
-        return "US dollars"
-    return "tokens" if any(map(_count_tokens, records)) else "seconds"
-
-
 def _list_costs(group: Group, unit: str, questions: Sequence[str]) -> list[float]:
     by_question = {record.question: record for record in group}
-    return [_get_cost(by_question[question], unit) for question in questions]
-
-
-def _get_cost(record: Record, unit: str) -> float:
-    if unit == "seconds":
-        return record.seconds
-    return _count_tokens(record) if unit == "tokens" else record.usage.get("cost_usd") or 0.0
-
-
-def _count_tokens(record: Record) -> float:
-    return sum(record.usage.get(name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
+    return [get_cost(by_question[question], unit) for question in questions]
 
 
 def _compute_front(
     qualities: Sequence[Sequence[float]], costs: Sequence[Sequence[float]]
 ) -> npt.NDArray[np.float64]:
-    """Return for each system whether it is on the front, and its share of resamples on it."""
+    """Compute the front of quality and cost.
+
+    Returns:
+        A row for each system: 1 if it is on the front, else 0, and the share of resamples in which
+        it is.
+    """
     quality, cost = np.asarray(qualities), np.asarray(costs)
-    # A fixed seed, so that equal records give equal shares.
+    # The seed is fixed, so that equal records give equal shares.
     generator = np.random.default_rng(0)
     shares = np.zeros(len(quality))
     for _ in range(_RESAMPLES):
@@ -335,30 +326,24 @@ def _mark_unbeaten(
 ) -> npt.NDArray[np.float64]:
     as_good = quality[None, :] >= quality[:, None]
     as_cheap = cost[None, :] <= cost[:, None]
-    # One side must be strictly better, or two equal systems would beat each other.
+    # One value must be strictly better, or two equal systems would beat each other.
     better = (quality[None, :] > quality[:, None]) | (cost[None, :] < cost[:, None])
     beaten = np.asarray(np.any(as_good & as_cheap & better, axis=1), dtype=np.float64)
     return np.subtract(1.0, beaten)
 
 
 def _count_needed_questions(qualities: dict[str, list[float]], default: str) -> int | None:
-    """Return the number of questions that would show the best-looking difference."""
+    """Return the number of questions that would show the largest gain; `None` without a gain."""
     others = [name for name in qualities if name != default]
     differences = [
         [ours - theirs for ours, theirs in zip(qualities[name], qualities[default], strict=True)]
         for name in others
     ]
     best = max(differences, key=lambda sample: float(np.mean(sample)), default=[])
-    # The difference is tested beside all the others, so its level is stricter (Bonferroni).
+    # All differences are tested together, so the level is stricter (Bonferroni).
     count = count_needed(best, level=1 - SIGNIFICANT / max(1, len(others)))
     return ceil(count) if count < inf else None
 
 
 def _format_value(value: float, interval: Interval) -> str:
     return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
-
-
-def _test_to_dict(test: PairedTest) -> dict[str, Any]:
-    fields = {**asdict(test), "sentence": test.sentence}
-    # JSON has no infinity.
-    return fields | ({} if test.detectable < inf else {"detectable": None})

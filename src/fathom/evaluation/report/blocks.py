@@ -1,7 +1,7 @@
-"""The blocks of a report: sentences, tables and figures under headings; renderers give it a form.
+"""The blocks of a report: sentences, tables and figures under headings.
 
-Texts of others, such as names and errors, stand in it unchanged; renderers make sure that they are
-never taken for markup.
+The blocks contain names and errors unchanged; renderers escape them, so that they are never read as
+markup.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,10 @@ class ReportTable:
     """Rows of text under a head.
 
     Attributes:
-        rows: The first cell of each is its name. `0.5 [0.4, 0.6]` is a number with its interval.
+        title: The title; may be empty.
+        head: The names of the columns.
+        rows: The rows. The first cell of each is its name; `0.5 [0.4, 0.6]` is a number with its
+            interval.
     """
 
     title: str
@@ -35,7 +38,7 @@ class ReportStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentences:
-    """A list of findings in plain sentences."""
+    """A list of sentences."""
 
     title: str = ""
     lines: tuple[str, ...]
@@ -46,10 +49,10 @@ class Figure:
     """A plot.
 
     Attributes:
-        name: The name of its file, without ending; unique in its report.
-        title: A title of a few words; a figure with a caption may omit it.
-        caption: A sentence on what the plot shows, and which direction is better.
-        svg: A part of a page; `svg.make_standalone` makes it a file of its own.
+        name: The name of the file without ending; unique in its report.
+        title: The title, a few words; may be empty.
+        caption: A sentence that explains the plot, and says which direction is better.
+        svg: The plot as a part of a page; `svg.make_standalone` makes a separate file.
     """
 
     name: str
@@ -63,7 +66,7 @@ ReportBlock = ReportTable | ReportStatement | Sentences | Figure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSection:
-    """Blocks under a heading; a section without one stands at the beginning."""
+    """Blocks under a heading; the first section may have no heading."""
 
     title: str = ""
     blocks: tuple[ReportBlock, ...]
@@ -74,8 +77,9 @@ class EvaluationReport:
     """A whole report.
 
     Attributes:
-        title: The title of the window or the file.
-        foot: The version and the setups that made it.
+        title: The title of the page.
+        sections: The sections.
+        foot: The version and the setups of the runs.
     """
 
     title: str

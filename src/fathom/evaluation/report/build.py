@@ -35,9 +35,9 @@ from fathom.evaluation.report.narrative import (
 from fathom.evaluation.rows import HEADLINES, RANKING_HEADLINES, SystemScores
 
 MAX_FAILURES = 50
-"""The number of failed questions that a report lists; it counts all."""
+"""The number of failed questions that a report lists, at most; it counts all."""
 USAGE_COLUMNS = ("retrievals", "llm_calls", "tokens")
-"""The columns of usage in tables of strategies; retrievers use no tokens."""
+"""The columns of usage in tables of strategies; retrievers have none."""
 BREAKDOWN_TITLES: dict[Field, str] = {
     "phase": "by the phase in which questions ended",
     "kind": "by kind of question",
@@ -55,7 +55,12 @@ INTERVALS = (
 
 
 def build_brief_report(findings: Findings, by: Sequence[Field] = ()) -> EvaluationReport:
-    """Build the report of tables of retrieval and of answers, with sentences on them."""
+    """Build the report for terminals: tables of retrieval and answers, and sentences.
+
+    Args:
+        findings: The findings.
+        by: The fields by which further tables are split.
+    """
     blocks: list[ReportBlock] = []
     for rows, measures in (
         ([row for row in findings.rows if "answered" not in row.measures], RANKING_HEADLINES),
@@ -79,10 +84,10 @@ def build_brief_report(findings: Findings, by: Sequence[Field] = ()) -> Evaluati
 
 
 def build_full_report(findings: Findings) -> EvaluationReport:
-    """Build the report of all findings: who leads, all measures, plots, and what failed.
+    """Build the report of all findings, with plots and failed questions.
 
     Raises:
-        UsageError: If there is something to draw and the `eval` extra is not installed.
+        UsageError: If there is something to draw, and the `eval` extra is not installed.
     """
     statements = (
         describe_scope(findings.ranked),
@@ -91,7 +96,7 @@ def build_full_report(findings: Findings) -> EvaluationReport:
         INTERVALS,
     )
     lead = ReportSection(
-        # The scope of systems that were not asked is empty.
+        # Without retrievers or without strategies, their statement is empty.
         blocks=tuple(ReportStatement(text=statement) for statement in statements if statement)
     )
     sections = (
@@ -109,10 +114,12 @@ def build_measure_table(
 ) -> ReportTable:
     """Build a table with a line for each system and a column for each measure.
 
-    A cell is empty where the system does not have the measure.
+    A cell is empty if the system does not have the measure.
 
-    Of the measures those that some system has are shown, the first `intervals` with their
-    intervals.
+    Args:
+        rows: The scores of the systems.
+        measures: The measures; those that no system has are left out.
+        intervals: The number of first columns with intervals.
     """
     names = [name for name in measures if any(name in row.measures for row in rows)]
     # Only strategies have the measure "answered".
@@ -133,7 +140,7 @@ def build_measure_table(
 
 
 def _tabulate_drafts(rows: Sequence[SystemScores]) -> list[ReportBlock]:
-    """Return a table of what became of right and of wrong drafts, a line for each strategy."""
+    """Return a table with the fates of right and wrong drafts, a line for each strategy."""
     lines = tuple(
         (row.dataset, row.system, *(f"{share:.3f}" for share in (*shares, 1 - sum(shares))))
         for row in rows
@@ -145,7 +152,7 @@ def _tabulate_drafts(rows: Sequence[SystemScores]) -> list[ReportBlock]:
 
 
 def format_value(row: SystemScores, name: str, *, interval: bool = True) -> str:
-    """Return a measure as a table shows it, with its interval; empty if the row has none."""
+    """Format the value of a measure with its interval; empty if the row does not have it."""
     if name not in row.measures:
         return ""
     value = f"{row.measures[name]:.3f}"
@@ -183,7 +190,7 @@ def _list_sentences(sentences: Sequence[str]) -> list[ReportBlock]:
 
 def _build_sections(findings: Findings) -> Iterator[tuple[str, list[ReportBlock]]]:
     """Yield the heading and the blocks of each section; some may have no blocks."""
-    # One page makes all these tests, so they are corrected together.
+    # All tests of the page are corrected together.
     leading = correct_for_all(
         [*compare_leaders(findings.ranked), *compare_leaders(findings.answered)]
     )
@@ -216,7 +223,7 @@ def _build_sections(findings: Findings) -> Iterator[tuple[str, list[ReportBlock]
 
 
 def _tabulate_differences(tests: Sequence[PairedTest]) -> list[ReportBlock]:
-    """Return a table with a line for each test: the numbers behind the sentences."""
+    """Return a table with a line for each test."""
     lines = tuple(
         (
             f"{test.first} - {test.second}, {test.dataset}",
@@ -249,14 +256,14 @@ def _describe_gate(findings: Findings) -> list[ReportBlock]:
 def _describe_systems(
     title: str, rows: Sequence[SystemScores], groups: Sequence[Group]
 ) -> Iterator[ReportBlock]:
-    """Yield a table of systems on one data set, plots, and tables of phases and kinds."""
+    """Yield the tables and plots of systems on one data set, also by phase and by kind."""
     if not groups:
         return
     ranks = groups[0][0].is_ranking
     names = RANKING_HEADLINES if ranks else (*HEADLINES, *JUDGE_MEASURES)
     yield _tabulate_systems(f"{title}: the mean of each measure", rows, names)
     yield from _tabulate_drafts(rows)
-    # A run that was stopped early has asked fewer questions.
+    # A run that was stopped early has fewer questions.
     if len({frozenset(record.question for record in group) for group in groups}) > 1:
         yield ReportStatement(text=UNEQUAL_QUESTIONS)
     yield from draw_systems(groups)
@@ -309,7 +316,7 @@ def _break_down(findings: Findings, field: Field) -> list[ReportBlock]:
 def _tabulate_breakdown(
     caption: str, rows: Sequence[SystemScores], measures: Sequence[str]
 ) -> Iterator[ReportTable]:
-    """Yield a table with a line for each phase or kind; none if there are no rows."""
+    """Yield a table with a line for each phase or kind, if there are rows."""
     names = [name for name in measures if any(name in row.measures for row in rows)]
     lines = tuple(
         (row.system, str(row.queries), *(_format_cell(row, name) for name in names)) for row in rows
@@ -325,8 +332,8 @@ def _format_cell(row: SystemScores, name: str) -> str:
 
 
 def _format_interval(value: str, interval: tuple[float, float], form: str) -> str:
-    """Return the value with its interval, unless the interval is a point."""
-    # Equal values have a point for an interval, which says nothing about other questions.
+    """Format a value with its interval, unless the interval is a point."""
+    # The interval of equal values is a point, which says nothing about other questions.
     low, high = interval
     return f"{value} [{low:{form}}, {high:{form}}]" if low < high else value
 

@@ -1,6 +1,6 @@
-"""The common base of all plots: size, style, colours and marks, and their conversion to text.
+"""The common base of all plots: size, style, colours, marks, and the conversion to SVG.
 
-Equal drawings give equal bytes. The drawing library is imported when something is drawn.
+Equal plots give equal bytes. The drawing library is imported when the first plot is drawn.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 LineStyle = str | tuple[int, tuple[float, ...]]
 WIDTH = 5.2
-"""The width in inches: letters of 10 points stay legible on a phone and in the text of a page."""
+"""The width in inches, with which letters of 10 points are legible on a phone and in a page."""
 COLOURS = (
     "#1f9bd8", "#cf5a1e", "#0f8765", "#d070ab", "#b48f00", "#7153c6", "#bd3350", "#6f7f8c",
 )  # fmt: skip
-"""Colours that are legible on white and on black. Those that a colour-blind reader confuses differ
-in lightness, and marks, dashes or words always stand beside them."""
+"""Colours that are legible on white and on black. Colours that a colour-blind reader confuses
+differ in lightness, and each has a mark, dashes or words too."""
 MIDDLE_LUMINANCE = 0.179
-"""The luminance (WCAG 2) at which a colour is as far from black as from white."""
+"""The luminance (WCAG 2) whose contrast to black and to white is equal."""
 MARKS = "osD^vPX"
-"""The marks; one fewer than colours, so that things of the same colour have different marks."""
+"""The marks, one fewer than the colours, so that systems of one colour have different marks."""
 DASHES: tuple[LineStyle, ...] = (
     "-", (0, (6, 1.5)), (0, (2, 1)), (0, (6, 1.5, 1, 1.5)), (0, (1, 2)), (0, (12, 2)),
     (0, (4, 1, 1, 1, 1, 1)),
 )  # fmt: skip
 LEGEND_LETTERS = 60
-"""The letters of a legend that fit side by side."""
+"""The number of letters in one line of a legend."""
 LINE_HEIGHT = 0.2
 """The height in inches of a line of names."""
 MAX_LINE = 30
-"""The letters of a name before it continues on the next line."""
+"""The number of letters in one line of a name."""
 STYLE: Any = {
-    # Words stay text, so that they take the page's font and can be searched.
+    # Text stays text, so that it has the page's font and can be searched.
     "svg.fonttype": "none",
-    # Names come from data: a dollar sign is no formula.
+    # Names come from data, so a dollar sign must not begin a formula.
     "text.parse_math": False,
     # Without a fixed salt ids are random, and equal plots would differ.
     "svg.hashsalt": "fathom",
@@ -78,16 +78,16 @@ def check_drawing() -> None:
 
 
 class Plot:
-    """A plot; `svg` is filled when its `with` block ends."""
+    """A plot; `svg` is set at the end of the `with` block of `open_plot`."""
 
     def __init__(self, figure: "Figure") -> None:
-        """Start on an empty figure."""
+        """Create the plot in an empty figure."""
         self.figure = figure
         self.axes = figure.add_subplot()
         self.svg = ""
 
     def add_legend(self) -> None:
-        """Add a legend above the plot, where there is more than one thing to name."""
+        """Add a legend above the plot if there is more than one name."""
         handles, names = self.axes.get_legend_handles_labels()
         if len(names) > 1:
             labels = [wrap_name(label) for label in names]
@@ -116,7 +116,7 @@ def open_plot(height: float = 2.8) -> Iterator[Plot]:
 
     with rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        # A canvas of its own, so that no global state of the drawing library is used.
+        # The figure has its own canvas, to use no global state of the drawing library.
         FigureCanvasSVG(figure)
         plot = Plot(figure)
         yield plot
@@ -131,23 +131,23 @@ def compute_height(names: Sequence[str]) -> float:
 
 
 def wrap_name(name: str) -> str:
-    """Return a name in lines that leave room for the plot."""
+    """Wrap a name into lines of `MAX_LINE` letters."""
     return fill(name, MAX_LINE)
 
 
 def pick_colour(place: int) -> str:
-    """Return the colour of the thing at this place."""
+    """Return the colour of the system at a place."""
     return COLOURS[place % len(COLOURS)]
 
 
 def pick_text_colour(colour: str) -> str:
-    """Return the more legible colour of words on this colour (`#rrggbb`): black or white."""
+    """Return black or white, whichever is more legible on a colour (`#rrggbb`)."""
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [
         channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
         for channel in channels
     ]
-    # The relative luminance of WCAG 2: linear light, weighted by the eye's sensitivity.
+    # The relative luminance of WCAG 2.
     light = sum(
         share * channel for share, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
     )
@@ -155,10 +155,10 @@ def pick_text_colour(colour: str) -> str:
 
 
 def pick_mark(place: int) -> str:
-    """Return the mark of the thing at this place, for readers who see no colours."""
+    """Return the mark of the system at a place, for readers who see no colours."""
     return MARKS[place % len(MARKS)]
 
 
 def pick_dashes(place: int) -> LineStyle:
-    """Return the dashes of the line at this place, for readers who see no colours."""
+    """Return the dashes of the line at a place, for readers who see no colours."""
     return DASHES[place % len(DASHES)]

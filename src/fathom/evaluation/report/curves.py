@@ -8,8 +8,8 @@ from statistics import fmean
 from fathom.evaluation.calibration_metrics import risk_coverage
 from fathom.evaluation.ir_metrics import recall
 from fathom.evaluation.measures import GradedAnswer, get_bounds, rank_by_confidence
-from fathom.evaluation.records import Group, Record
-from fathom.evaluation.rows import get_subgroup, score_questions
+from fathom.evaluation.records import Group
+from fathom.evaluation.rows import choose_cost_unit, get_cost, get_subgroup, score_questions
 from fathom.evaluation.statistics import bca_interval
 
 MAX_RECALL_DEPTH = 20
@@ -18,10 +18,14 @@ MAX_RECALL_DEPTH = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontPoint:
-    """The mean quality of one system with its 95 % interval, at its cost.
+    """One system in a plot of quality and cost.
 
     Attributes:
-        best: Whether no other point of the front is better without costing more.
+        name: The name of the system.
+        x: The mean cost of a question.
+        y: The mean quality.
+        interval: The 95 % interval of the mean quality.
+        best: Whether no other system is better without costing more.
     """
 
     name: str
@@ -33,7 +37,7 @@ class FrontPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Points in order of their `x`, under one name."""
+    """A named line, with points in the order of `x`, and optional intervals of `y`."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -42,11 +46,12 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """Quality against cost.
+    """Quality and cost of systems.
 
     Attributes:
-        cost: The kind of cost, with its unit.
+        cost: The label of the cost, with its unit.
         measure: The measure of quality.
+        points: The systems.
     """
 
     cost: str
@@ -56,7 +61,7 @@ class Front:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heat:
-    """One value for each row and column; `None` where there is none."""
+    """A table of values; `None` for a cell without a value."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -64,7 +69,7 @@ class Heat:
 
 
 def group_by_dataset(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    """Return the groups of each data set, in order."""
+    """Return the groups by data set, in order."""
     by_name: dict[str, list[Group]] = {}
     for group in groups:
         by_name.setdefault(group[0].dataset, []).append(group)
@@ -72,9 +77,9 @@ def group_by_dataset(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def choose_headline(groups: Sequence[Group]) -> str:
-    """Return the measure that says most about a data set.
+    """Return the most important measure for a data set.
 
-    It is one of rankings, of conflicts, of answers or of evidence, in this order.
+    It is the measure of rankings, of conflicts, of answers or of evidence: the first that applies.
     """
     records = [record for group in groups for record in group]
     if any(record.is_ranking for record in records):
@@ -87,9 +92,14 @@ def choose_headline(groups: Sequence[Group]) -> str:
 
 
 def compute_front(groups: Sequence[Group], measure: str = "") -> Front | None:
-    """Compute quality against cost of the systems on one data set; `None` where none has quality.
+    """Compute quality and cost of the systems on one data set.
 
-    The measure, more of it being better, is by default `choose_headline`.
+    Args:
+        groups: The records of the systems.
+        measure: A measure for which higher is better; by default that of `choose_headline`.
+
+    Returns:
+        The front; `None` if no system has a value of the measure.
     """
     measure = measure or choose_headline(groups)
     scored = [
@@ -99,7 +109,8 @@ def compute_front(groups: Sequence[Group], measure: str = "") -> Front | None:
     ]
     if not scored:
         return None
-    unit, costs = _compute_costs([group for group, _ in scored])
+    unit = choose_cost_unit([group for group, _ in scored])
+    costs = [fmean(get_cost(record, unit) for record in group) for group, _ in scored]
     means = [fmean(scores) for _, scores in scored]
     points = tuple(
         FrontPoint(
@@ -111,25 +122,7 @@ def compute_front(groups: Sequence[Group], measure: str = "") -> Front | None:
         )
         for (group, scores), cost, mean in zip(scored, costs, means, strict=True)
     )
-    return Front(cost=unit, measure=measure, points=points)
-
-
-def _compute_costs(groups: Sequence[Group]) -> tuple[str, list[float]]:
-    """Return the cost of a question: money where it is known and spent, else tokens, else time."""
-    money = [[record.usage.get("cost_usd") for record in group] for group in groups]
-    if all(amount is not None for group in money for amount in group):
-        costs = [fmean(amount for amount in group if amount is not None) for group in money]
-        # Costs of 0, as those of local models, would put all systems on one line.
-        if any(costs):
-            return "US dollars a question", costs
-    tokens = [fmean(map(_count_tokens, group)) for group in groups]
-    if any(tokens):
-        return "tokens a question", tokens
-    return "seconds a question", [fmean(record.seconds for record in group) for group in groups]
-
-
-def _count_tokens(record: Record) -> float:
-    return sum(record.usage.get(name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
+    return Front(cost=f"{unit} a question", measure=measure, points=points)
 
 
 def _beats(other: tuple[float, float], point: tuple[float, float]) -> bool:
@@ -139,13 +132,13 @@ def _beats(other: tuple[float, float], point: tuple[float, float]) -> bool:
 def compute_risk_lines(groups: Sequence[Group]) -> list[Curve]:
     """Return the share of wrong answers among the most confident ones, for each coverage.
 
-    A line ends at the share of the questions that its strategy answered at all.
+    A line ends at the share of the questions that its strategy answered.
     """
     lines = []
     for group in groups:
         answers = [GradedAnswer.of(record) for record in group]
         count = sum(answer.answered for answer in answers if answer.graded)
-        # The ranking ends with the abstentions, which add no answer that could be given.
+        # The abstentions at the end of the ranking are left out.
         points = tuple(risk_coverage(*rank_by_confidence(answers))[:count])
         lines += [Curve(name=group[0].system, points=points)] if points else []
     return lines
@@ -166,12 +159,12 @@ def compute_recall_lines(groups: Sequence[Group]) -> list[Curve]:
 
 
 def list_seconds(groups: Sequence[Group]) -> dict[str, list[float]]:
-    """Return the wall time of each question."""
+    """Return the wall times of the questions by system."""
     return {group[0].system: [record.seconds for record in group] for group in groups}
 
 
 def compute_phase_shares(groups: Sequence[Group]) -> Heat:
-    """Return the share of questions that ended in each phase; failed runs are one phase."""
+    """Return the shares of questions that ended in each phase; failed runs are one phase."""
     ends = [[get_subgroup(record, "phase") for record in group] for group in groups]
     columns = tuple(dict.fromkeys(end for group in ends for end in group))
     return Heat(
@@ -182,7 +175,7 @@ def compute_phase_shares(groups: Sequence[Group]) -> Heat:
 
 
 def compute_kind_means(groups: Sequence[Group]) -> Heat | None:
-    """Return the quality for each kind of question; `None` where there are not two kinds."""
+    """Return the quality for each kind of question; `None` for fewer than two kinds."""
     columns = sorted({record.kind for group in groups for record in group} - {""})
     if len(columns) < 2:
         return None
@@ -204,19 +197,20 @@ def _average_measure(measure: str, records: Group) -> float | None:
     return fmean(scores.values()) if scores else None
 
 
-def compute_size_lines(groups_of_all: Sequence[Group]) -> dict[str, list[Curve]]:
-    """Compute quality over the size of the corpus, where several were asked the same questions.
+def compute_size_lines(all_groups: Sequence[Group]) -> dict[str, list[Curve]]:
+    """Compute quality over the size of the corpus, for questions to several corpora.
 
     Returns:
-        The lines, one a system, by their measure.
+        A line for each system, by measure.
     """
-    same: dict[tuple[str, ...], list[Group]] = {}
-    for group in groups_of_all:
+    by_questions: dict[tuple[str, ...], list[Group]] = {}
+    for group in all_groups:
         if group[0].documents:
-            # A line compares sizes of the corpus only if nothing but the corpus changed.
-            same.setdefault(tuple(sorted(record.question for record in group)), []).append(group)
+            # Sizes can be compared only if the questions are the same.
+            questions = tuple(sorted(record.question for record in group))
+            by_questions.setdefault(questions, []).append(group)
     by_measure: dict[str, list[Curve]] = {}
-    for groups in same.values():
+    for groups in by_questions.values():
         placements = [(group[0].system, float(group[0].documents), group) for group in groups]
         measure = choose_headline(groups)
         by_measure.setdefault(measure, []).extend(_build_curves(placements, measure))
@@ -224,7 +218,7 @@ def compute_size_lines(groups_of_all: Sequence[Group]) -> dict[str, list[Curve]]
 
 
 def compute_sweep_lines(groups: Sequence[Group]) -> dict[str, list[Curve]]:
-    """Return quality on one data set over each setting that was varied in numbers, by name."""
+    """Return quality on one data set over each setting with varied numbers, by its name."""
     keys = sorted({key for group in groups for key in group[0].varied})
     by_key = {
         key: _build_curves(_place_groups(groups, key), choose_headline(groups)) for key in keys
@@ -237,13 +231,13 @@ def _place_groups(groups: Sequence[Group], key: str) -> list[tuple[str, float, G
     for group in groups:
         others = {name: value for name, value in group[0].varied.items() if name != key}
         name = replace(group[0], varied=others).system
-        with suppress(KeyError, ValueError):  # words have no place on a scale
+        with suppress(KeyError, ValueError):  # words have no place on an axis
             placements.append((name, float(group[0].varied[key]), group))
     return placements
 
 
 def _build_curves(placements: Sequence[tuple[str, float, Group]], measure: str) -> list[Curve]:
-    """Return a curve for each name that has values at two places at least."""
+    """Return a curve for each name with values at two or more places."""
     named: dict[str, dict[float, list[float]]] = {}
     for name, x, group in placements:
         scores = list(score_questions(measure, group).values())

@@ -1,4 +1,4 @@
-"""The figures of systems on one data set, each with a sentence on how to read it."""
+"""The figures of systems on one data set, each with a caption that explains it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -27,37 +27,40 @@ from fathom.evaluation.report.plots import (
 BETTER = "Higher is better; the bands are 95 % intervals."
 
 Draw = Callable[[Sequence[Group], str], str]
-"""Draws systems by a measure of quality; the SVG is empty where there is nothing to show."""
+"""A function that draws systems by a measure; the SVG is empty if there is nothing to show."""
 
 
-def draw(of: str, groups: Sequence[Group], measure: str = "") -> str:
-    """Draw a plot as a part of a page; it is empty where there is nothing to show.
+def draw(name: str, groups: Sequence[Group], measure: str = "") -> str:
+    """Draw a plot as a part of a page; the SVG is empty if there is nothing to show.
 
-    `of` is a key of `PLOTS`; the measure is that of quality for `front`.
+    Args:
+        name: The name of the plot, from `PLOTS`.
+        groups: The records of the systems.
+        measure: The measure of quality for `front`.
     """
-    return PLOTS[of](groups, measure)
+    return PLOTS[name](groups, measure)
 
 
 def draw_systems(groups: Sequence[Group]) -> Iterator[Figure]:
-    """Yield the plots of some systems on one data set, without those that would be empty."""
+    """Yield the plots of systems on one data set, without empty plots."""
     if not groups:
         return
     name = f"{groups[0][0].dataset}-{'ranked' if groups[0][0].is_ranking else 'answered'}"
     quality = choose_headline(groups)
-    for of, title, caption in (
+    for plot, title, caption in (
         ("front", f"{quality} and cost", FRONT),
         ("recall", "Recall", RECALL),
         ("risk", "Risk and coverage", RISK),
     ):
-        if svg := draw(of, groups):
-            yield Figure(name=f"{of}-{name}", title=title, caption=caption, svg=svg)
+        if svg := draw(plot, groups):
+            yield Figure(name=f"{plot}-{name}", title=title, caption=caption, svg=svg)
     for key, lines in compute_sweep_lines(groups).items():
-        # The tested values are few, so each point is marked and named on the axis.
+        # There are few values, so each point has a mark and a tick on the axis.
         svg = draw_lines(lines, x=key, y=quality, marked=True)
         heading = f"{quality} for each value of {key}"
         yield Figure(name=f"{key}-{name}", title=heading, caption=BETTER, svg=svg)
     yield Figure(name=f"time-{name}", title="Time", caption=TIME, svg=draw("seconds", groups))
-    # A single phase would be one full bar for each system.
+    # With a single phase, each system would be one full bar.
     if len(compute_phase_shares(groups).columns) > 1:
         svg = draw("phases", groups)
         yield Figure(name=f"phases-{name}", title="Phases", caption=PHASES, svg=svg)

@@ -1,18 +1,19 @@
-"""The plain sentences of a report, from records only."""
+"""The sentences of a report, made from records only."""
 
 from collections.abc import Sequence
 from statistics import fmean
 
-from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, correct_for_all
+from fathom.evaluation.comparison import PairedTest, contrast, correct_for_all
 from fathom.evaluation.records import Group, Record
 from fathom.evaluation.report.curves import choose_headline, group_by_dataset
 from fathom.evaluation.rows import score_questions
+from fathom.evaluation.statistics import SIGNIFICANT
 
 
 def compare_leaders(all_groups: Sequence[Group]) -> list[PairedTest]:
-    """Test the system with the best mean of each data set against each of the others.
+    """Test the system with the best mean on each data set against each other system.
 
-    The p values are corrected for all of them together.
+    Each p is corrected for all tests.
     """
     return correct_for_all(
         [
@@ -39,7 +40,7 @@ def _compare_leader(groups: Sequence[Group]) -> list[PairedTest]:
 
 
 def describe_standings(tests: Sequence[PairedTest]) -> list[str]:
-    """Return a sentence for each data set: which systems the leader surely beats, and which not."""
+    """Return a sentence on the leader of each data set, and the systems that it beats or not."""
     by_leader: dict[tuple[str, str, str], list[PairedTest]] = {}
     for test in tests:
         by_leader.setdefault((test.dataset, test.measure, test.first), []).append(test)
@@ -61,12 +62,12 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def list_failures(groups: Sequence[Group]) -> list[Record]:
-    """Return the records whose run failed; they count against their system."""
+    """Return the records of failed runs."""
     return [record for group in groups for record in group if record.status == "failed"]
 
 
 def describe_scope(asked_groups: Sequence[Group]) -> str:
-    """Return one sentence on what these strategies, or these retrievers, were asked."""
+    """Return a sentence on the systems, the number of their questions, and failed runs."""
     counts = [
         _count_questions(name, groups) for name, groups in group_by_dataset(asked_groups).items()
     ]

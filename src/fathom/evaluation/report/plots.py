@@ -1,4 +1,4 @@
-"""The plots of a report, as SVG that takes its ink and its font from the page around it."""
+"""The plots of a report, as SVG with the text colour and the font of the page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDE_DECADES = 3
-"""The decades of time from which on only the powers of ten have room."""
+"""The number of decades of time from which on only powers of ten are labelled."""
 MIN_FOR_SHAPE = 10
-"""The fewest values that are drawn as a shape: of fewer it would be invented, so each is a dot."""
+"""The number of values from which on a shape is drawn; fewer values are drawn as dots."""
 OTHER = "other"
 
 
 def draw_front(front: Front) -> str:
-    """Draw quality against cost, with intervals; a line joins the front."""
+    """Draw quality over cost with intervals; a line joins the best systems."""
     with open_plot() as plot:
         axes = plot.axes
         for place, point in enumerate(front.points):
@@ -41,7 +41,7 @@ def draw_front(front: Front) -> str:
                 label=point.name, fillstyle="full" if point.best else "none", markeredgewidth=1.6,
             )  # fmt: skip
         edge = sorted((point.x, point.y) for point in front.points if point.best)
-        # A step: for a cost between two marks the cheaper system is the best there is.
+        # A step line, because for a cost between two marks the cheaper system is the best.
         axes.step(*zip(*edge, strict=True), where="post", color=INK, alpha=0.5, linewidth=1)
         axes.set_xlim(0, 1.05 * max(point.x for point in front.points) or 1)
         axes.set_ylim(*_pad_limits([end for point in front.points for end in point.interval]))
@@ -57,11 +57,11 @@ def draw_lines(
     """Draw lines with their intervals as bands.
 
     Args:
-        lines: The curves, one colour each.
+        lines: The curves.
         x: The label of the horizontal axis.
         y: The label of the vertical axis.
         log: Whether the horizontal axis is logarithmic.
-        marked: Whether each point has a mark, and its place a tick; else the last one has.
+        marked: Whether each point has a mark and a tick; otherwise only the last one has a mark.
     """
     with open_plot() as plot:
         axes = plot.axes
@@ -79,7 +79,7 @@ def draw_lines(
                 axes.fill_between(
                     xs, lows, highs, color=pick_colour(place), alpha=0.13, linewidth=0
                 )
-        # The axis starts at 0: a cut axis would make small differences look large.
+        # The axis starts at 0, because otherwise small differences would look large.
         axes.set_ylim(0, 1.03 * axes.get_ylim()[1])
         if log:
             axes.set_xscale("log")
@@ -94,7 +94,7 @@ def draw_lines(
 
 
 def _set_ticks(axes: "Axes", places: Sequence[float]) -> None:
-    """Set ticks at the values, as far as their labels do not meet."""
+    """Set ticks at values whose labels do not overlap."""
     axes.minorticks_off()
     low, high = axes.get_xlim()
     across = axes.transAxes.inverted()
@@ -111,18 +111,18 @@ def _set_ticks(axes: "Axes", places: Sequence[float]) -> None:
 
 
 def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
-    """Draw how long questions took, on a logarithmic scale; lines mark the median and quartiles.
+    """Draw the times of questions on a logarithmic scale; lines mark the median and the quartiles.
 
-    A system with few questions has a dot for each.
+    If a system has few questions, each is a dot.
     """
     with open_plot(compute_height(list(seconds))) as plot:
         import numpy as np
 
         axes = plot.axes
         for place, durations in enumerate(seconds.values()):
-            # A time of 0 has no logarithm.
+            # The maximum avoids the logarithm of 0.
             logs = np.log10(np.maximum(durations, 1e-4))
-            # Equal times have no density that could be drawn.
+            # Equal times have no density.
             if len(logs) < MIN_FOR_SHAPE or np.ptp(logs) == 0:
                 axes.scatter(logs, [-place] * len(logs), s=22, color=pick_colour(place), alpha=0.7)
             else:
@@ -144,7 +144,7 @@ def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
 
 
 def draw_shares(heat: Heat) -> str:
-    """Draw a bar for each row, cut into the shares of its columns; rare ones are joined."""
+    """Draw a bar for each row, divided into the shares of the columns; rare columns are joined."""
     folded = _fold_columns(heat)
     with open_plot(compute_height(folded.rows)) as plot:
         axes = plot.axes
@@ -154,7 +154,7 @@ def draw_shares(heat: Heat) -> str:
             widths = [row[place] or 0.0 for row in folded.cells]
             axes.barh(places, widths, left=ends, color=pick_colour(place), label=column, height=0.7)
             for at, end, width in zip(places, ends, widths, strict=True):
-                # A name that is wider than its part of the bar would run into the next one.
+                # A name that is wider than its part of the bar is left out.
                 if width > 0.03 + 0.02 * len(column):
                     ink = pick_text_colour(pick_colour(place))
                     axes.text(end + width / 2, at, column, ha="center", va="center", color=ink)
@@ -167,7 +167,7 @@ def draw_shares(heat: Heat) -> str:
 
 
 def _fold_columns(heat: Heat) -> Heat:
-    """Return the heat with as many columns as there are colours, the rarest in one."""
+    """Join the rarest columns, so that there are no more columns than colours."""
     if len(heat.columns) <= len(COLOURS):
         return heat
     sums = [sum(row[place] or 0.0 for row in heat.cells) for place in range(len(heat.columns))]
@@ -181,7 +181,7 @@ def _fold_columns(heat: Heat) -> Heat:
 
 
 def draw_heat(heat: Heat) -> str:
-    """Draw a map of values between 0 and 1, each written into its cell; longer names are rows."""
+    """Draw a map of values from 0 to 1 with a label in each cell; the longer names become rows."""
     oriented = (
         _transpose(heat) if _measure_width(heat.columns) > _measure_width(heat.rows) else heat
     )
@@ -217,7 +217,7 @@ def _transpose(heat: Heat) -> Heat:
 
 
 def _measure_width(names: Sequence[str]) -> int:
-    """Return the letters that names take side by side."""
+    """Return the width in letters of names side by side."""
     return sum(max(len(name), 4) + 2 for name in names)
 
 
@@ -227,7 +227,7 @@ def _name_rows(axes: "Axes", names: Sequence[str]) -> None:
 
 
 def _pad_limits(ends: Sequence[float]) -> tuple[float, float]:
-    """Return limits with some room around the values, also where all are the same."""
+    """Return limits with some room around the values, even if all are equal."""
     room = max(0.05, 0.1 * (max(ends) - min(ends)))
     low = min(ends) - room
     return low if min(ends) < 0 else max(0.0, low), max(ends) + room

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 LONG_TABLE = 60
-"""The most lines of a table that is not folded in Markdown."""
+"""The number of lines above which a table in Markdown is folded."""
 MAX_WIDTH = 100
-"""The letters of a line; a wider table with few rows is transposed in a terminal."""
+"""The width in letters above which a table with few rows is transposed in a terminal."""
 MIN_FOR_CONTENTS = 4
-"""The fewest sections for which a page has a table of contents."""
+"""The number of sections from which on a page has a table of contents."""
 _LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
-"""The sign before which Markdown looks for a tag; that of "p < 0.05" is none."""
+"""A `<` that begins a tag in Markdown, unlike that of "p < 0.05"."""
 _ACTIVE = re.compile(
     r"""
     \\(?=[!-/:-@\[-`{-~])  # would escape the next sign
@@ -39,15 +39,12 @@ _ACTIVE = re.compile(
     """,
     re.VERBOSE,
 )
-"""The signs that Markdown would not show, or by which it would show something else."""
+"""The signs that Markdown would read as markup."""
 _WITH_INTERVAL = re.compile(r"(\S+) (\[.+\])")
 
 
 def render_text(report: EvaluationReport) -> str:
-    """Render a report for a terminal, with columns side by side.
-
-    A table that is too wide has its rows as columns.
-    """
+    """Render a report for a terminal with aligned columns; transpose tables that are too wide."""
     return "\n\n".join(
         "\n".join(lines)
         for section in report.sections
@@ -59,7 +56,7 @@ def render_text(report: EvaluationReport) -> str:
 
 
 def render_markdown(report: EvaluationReport) -> str:
-    """Render a report as Markdown; it only names figures, whose files lie elsewhere."""
+    """Render a report as Markdown, which only names figures."""
     return "\n\n".join(
         "\n".join(lines)
         for section in report.sections
@@ -71,7 +68,7 @@ def render_markdown(report: EvaluationReport) -> str:
 
 
 def render_block(block: ReportBlock) -> Iterator[str]:
-    """Return the lines of a block in Markdown."""
+    """Render a block as lines of Markdown."""
     if isinstance(block, ReportTable):
         return _render_table(block)
     if isinstance(block, Sentences):
@@ -103,12 +100,12 @@ def _escape_cell(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text as one line of Markdown in which nothing is markup."""
+    """Return a text as one line of Markdown with all markup escaped."""
     return _TAG_START.sub("&lt;", _ACTIVE.sub(r"\\\g<0>", _join_lines(text)))
 
 
 def _escape_tags(text: str) -> str:
-    """Return a text as one line in which nothing opens a tag."""
+    """Return a text as one line in which no sign opens a tag."""
     return _TAG_START.sub("&lt;", _join_lines(text))
 
 
@@ -132,7 +129,7 @@ def _render_text_block(block: ReportBlock) -> Iterator[str]:
 
 def _align_columns(table: Sequence[Sequence[str]]) -> Iterator[str]:
     rows = [tuple(map(_join_lines, row)) for row in table]
-    # A table with few rows becomes narrow when its rows become columns.
+    # A wide table with few rows becomes narrow when it is transposed.
     if _compute_width(rows) > MAX_WIDTH and len(rows[0]) > len(rows):
         rows = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -165,7 +162,7 @@ def check_html() -> None:
 
 
 def render_html(report: EvaluationReport) -> str:
-    """Render a report as one file without script, font or other server.
+    """Render a report as one HTML file, which loads nothing and has no script.
 
     Equal reports give equal bytes.
 
@@ -184,7 +181,7 @@ def render_html(report: EvaluationReport) -> str:
         lstrip_blocks=True,
     )
     figures = [block for block in report.blocks if isinstance(block, Figure)]
-    # Equal figures may occur twice and still need different ids, so identity is the key.
+    # Equal figures need different ids, so the key is the identity of the object.
     numbers = {id(figure): number for number, figure in enumerate(figures, start=1)}
     titled = [section for section in report.sections if section.title]
     return environment.get_template("page.html.jinja").render(
@@ -199,13 +196,13 @@ def render_html(report: EvaluationReport) -> str:
 
 
 def _split_interval(cell: str) -> tuple[str, str]:
-    """Return a number and its interval, which a page shows below it."""
+    """Split a cell into a number and its interval, which a page shows below the number."""
     match = _WITH_INTERVAL.fullmatch(cell)
     return (match[1], match[2]) if match else (cell, "")
 
 
 def _group_blocks(blocks: Sequence[ReportBlock]) -> list[tuple[bool, list[ReportBlock]]]:
-    """Return blocks that follow each other, figures apart from all others."""
+    """Group successive blocks into figures and other blocks; the flag is true for figures."""
     return [
         (are_figures, list(group))
         for are_figures, group in groupby(blocks, lambda block: isinstance(block, Figure))
@@ -213,7 +210,7 @@ def _group_blocks(blocks: Sequence[ReportBlock]) -> list[tuple[bool, list[Report
 
 
 def _label_figure(figure: Figure, name: str) -> "Markup":
-    """Return the plot with ids unique in the page, and a label for readers who cannot see it."""
+    """Return the plot with unique ids, and with a label for readers who cannot see it."""
     from markupsafe import Markup, escape
 
     label = escape(f"{figure.title}. {figure.caption}")

@@ -1,4 +1,4 @@
-"""The store of reports beside an index, as JSON: the page of `fathom serve` shows them."""
+"""The store of reports beside an index, as JSON for the page of `fathom serve`."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class ReportSummary:
 
 
 def report_to_json(report: EvaluationReport) -> Json:
-    """Return a report as plain JSON; its plots are on white paper."""
+    """Convert a report to JSON, with plots on a white background."""
     sections = [
         {"title": section.title, "blocks": [_block_to_json(block) for block in section.blocks]}
         for section in report.sections
@@ -43,20 +43,20 @@ def _block_to_json(block: ReportBlock) -> dict[str, Any]:
 
 
 def save_report(report: EvaluationReport, directory: Path) -> Path:
-    """Save a report beside the index in `directory`; no reader ever sees half of it."""
+    """Save a report in the directory of an index, completely or not at all; return its path."""
     now = datetime.now(UTC)
     path = directory / FOLDER / f"{now:%Y%m%dT%H%M%S.%fZ}.json"
     path.parent.mkdir(exist_ok=True)
     text = json.dumps({"created": now.isoformat(), **report_to_json(report)}, ensure_ascii=False)
     unfinished = path.with_suffix(".tmp")
     unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, path)  # noqa: PTH105 - the name says that it replaces atomically
+    os.replace(unfinished, path)  # noqa: PTH105 - atomic, also if the file exists
     return path
 
 
 def list_reports(directory: Path) -> list[ReportSummary]:
     """Return the reports beside an index, newest first."""
-    # The names are times, so their order is that of the reports.
+    # The names are times, so they sort by age.
     return sorted(_summarize_reports(directory), key=lambda report: report.name, reverse=True)
 
 
@@ -69,8 +69,8 @@ def _summarize_reports(directory: Path) -> Iterator[ReportSummary]:
 
 
 def load_report(directory: Path, name: str) -> Json | None:
-    """Return the report of this name, or `None` where there is none that can be read."""
-    # The name comes from a URL, and must not lead to another folder.
+    """Load the report of a name; `None` if it does not exist or cannot be read."""
+    # The name comes from a URL, so it must not lead to another folder.
     if not _NAME.fullmatch(name):
         return None
     try:

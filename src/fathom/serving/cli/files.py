@@ -31,7 +31,7 @@ def check_writable(file: Path) -> None:
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Accept the files that a command writes if all can be written, and each is another one.
+    """Check that a command can write its files and that they replace no file it uses.
 
     Args:
         outputs: The files to write; `None` for one that is not wanted.
