@@ -1,4 +1,4 @@
-"""Integration with LangChain and LangGraph: a retriever, and a node that answers."""
+"""The integration with LangChain and LangGraph: a retriever, and a node that answers."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -28,24 +28,24 @@ from fathom.usage import Budget
 
 
 class FathomRetriever(BaseRetriever):
-    """A LangChain retriever of the chunks of an index that fit a query best.
+    """A LangChain retriever of the best chunks of an index for a query.
 
     Each document has the text of a chunk, the chunk's id, and as metadata `document`, `path`,
     `title`, `section`, `page`, `line`, `start`, `end` (offsets in the document's text), `rank`
     (from 1) and `score` (comparable within one search only).
 
     Attributes:
-        engine: The engine to search; its creator closes it.
-        k: Number of documents; by default `retrieval.k` of the engine's settings.
-        retriever: `hybrid`, `keyword`, `vector` or another that the engine knows; by default
+        engine: The engine to search, which the caller closes.
+        k: The number of documents; by default `retrieval.k` of the engine's settings.
+        retriever: The name of the retriever, such as `hybrid`, `keyword` or `vector`; by default
             `retrieval.retriever`.
-        filters: Conditions that every document must meet, such as `year>=2020`.
+        filters: The conditions that each document must meet, such as `year>=2020`.
     """
 
-    # A misspelt field, such as `filter`, would otherwise be ignored without a word.
+    # Otherwise a misspelt field, such as `filter`, would be ignored silently.
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    # An engine holds open files and models, so it stays out of what LangChain serializes and logs.
+    # LangChain must not serialize or log an engine, which holds open files and models.
     engine: Engine = Field(exclude=True, repr=False)
     k: int | None = None
     retriever: str | None = None
@@ -95,7 +95,7 @@ class FathomRetriever(BaseRetriever):
 
 
 class FathomUpdate(TypedDict, total=False):
-    """The update of a state by `fathom_node`; LangGraph drops keys that the state does not have.
+    """The update of a graph's state by `fathom_node`; LangGraph drops keys that the state lacks.
 
     Attributes:
         answer: With the markers of its citations, `[1]`; empty where there is none.
@@ -130,19 +130,19 @@ def fathom_node(
 ) -> Runnable[Any, FathomUpdate]:
     """Create a node of a LangGraph graph that answers from the documents.
 
-    Its state, a mapping or an object, has a `question`, or `messages` whose last is a question of
-    the user's; the messages before it are then the conversation that a follow-up belongs to.
+    The state, a mapping or an object, has a `question`, or `messages` whose last is a question of
+    the user. The messages before it are the conversation that a follow-up question belongs to.
 
     Args:
-        engine: The engine that answers; its creator closes it.
-        strategy: By default `ask.strategy` of its settings.
-        paper: The paper whose system answers, in place of a strategy; by default `ask.paper`.
-        filters: Conditions on the documents that may be used, such as `year>=2020`.
-        budget: What one question may spend, by default the settings' `budget`.
+        engine: The engine that answers, which the caller closes.
+        strategy: The name of the strategy; by default `ask.strategy` of the settings.
+        paper: The paper whose system answers instead of a strategy; by default `ask.paper`.
+        filters: The conditions that each document must meet, such as `year>=2020`.
+        budget: The budget of one question; by default `budget` of the settings.
 
     Returns:
-        A node whose update is a `FathomUpdate`. It raises `UsageError` where the state has no
-        question, and what `Engine.ask` raises.
+        A node whose update is a `FathomUpdate`. It raises `UsageError` if the state has no
+        question, and the errors of `Engine.ask`.
     """
 
     def read_state(state: object) -> tuple[str, dict[str, Any]]:
@@ -164,12 +164,16 @@ def fathom_node(
         question, arguments = read_state(state)
         return _build_update(state, await engine.aask(question, **arguments))
 
-    # Both forms are given, so that `invoke` starts no event loop and `ainvoke` blocks none.
+    # With both functions, `invoke` starts no event loop and `ainvoke` blocks none.
     return RunnableLambda(answer, afunc=aanswer, name="fathom")
 
 
 def _read_question(state: object) -> tuple[str, list[dict[str, str]]]:
-    """Return the question of a state, and the turns before it."""
+    """Return the question of a state and the turns before it.
+
+    Raises:
+        UsageError: If the state has no question.
+    """
     if question := _get_field(state, "question"):
         return str(question), []
     messages = [
@@ -184,14 +188,14 @@ def _read_question(state: object) -> tuple[str, list[dict[str, str]]]:
 
 
 def _list_messages(state: object) -> Any:  # noqa: ANN401 - as LangGraph takes them
-    """Return the messages of a state; LangGraph also takes a single one for a list."""
+    """Return the messages of a state as a list; LangGraph also accepts a single message."""
     messages = _get_field(state, "messages") or []
     return [messages] if isinstance(messages, str | BaseMessage | Mapping) else messages
 
 
 def _to_turn(message: BaseMessage) -> dict[str, str]:
-    """Return a message as a turn of a conversation; empty for one of a system or a tool."""
-    # The parts of a streamed message are of these classes too, with types of their own.
+    """Convert a message to a turn of a conversation; empty for a message of a system or a tool."""
+    # By class, because the parts of a streamed message have other values of `type`.
     if not isinstance(message, HumanMessage | AIMessage) or not message.text.strip():
         return {}
     role = "user" if isinstance(message, HumanMessage) else "assistant"

@@ -1,4 +1,4 @@
-"""Questions made of documents, marked as such in the question file."""
+"""Questions made from documents, which the question file marks as synthetic."""
 
 import json
 from collections import Counter
@@ -16,16 +16,19 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticQuestion:
-    """A question that was made of documents, with its answers.
+    """A question that was made from documents, with its answers.
 
     Attributes:
-        answers: Accepted answers, each verbatim from a document, and for a conflict those of all
-            sides; empty where there is none.
-        relevant: The documents that hold the answer or parts of it.
-        without: Documents that hold the answer and are to be left out.
-        rule: The pattern or the prompt behind the question.
-        chunks: The chunks that the question was made of.
-        answerable: The cross-reader's probability that the hits answer the question, 0 to 1.
+        text: The question.
+        kind: The kind of the question.
+        language: The language of the question.
+        answers: The accepted answers, verbatim from documents; for a conflict those of all
+            documents, and none if the question has no answer.
+        relevant: The ids of the documents with the answer or parts of it.
+        without: The ids of documents with the answer that are left out for this question.
+        rule: The rule or the prompt that made the question.
+        chunks: The ids of the chunks that the question was made from.
+        answerable: The cross-reader's probability, from 0 to 1, that the hits answer the question.
     """
 
     text: str
@@ -40,11 +43,11 @@ class SyntheticQuestion:
 
     @property
     def id(self) -> str:
-        """An id that differs between different questions."""
+        """The id, a hash of the text, the kind and the left-out documents."""
         return hash_text(json.dumps([self.text, self.kind, self.without], ensure_ascii=False))[:12]
 
     def to_row(self) -> Json:
-        """Return the line of a question file."""
+        """Return the object of the question in a question file."""
         metadata: dict[str, Json] = {
             "answerable": self.kind != "unanswerable",
             "synthetic": True,
@@ -70,9 +73,9 @@ class QuestionSet:
     """The outcome of making questions.
 
     Attributes:
-        questions: The questions, in an order that puts all kinds among the first.
-        refusals: The number of questions that were formed and not taken, by the reason.
-        target: The number of questions asked for.
+        questions: The questions, one of each kind in turn.
+        refusals: The number of rejected questions by reason.
+        target: The requested number of questions.
     """
 
     questions: tuple[SyntheticQuestion, ...]
@@ -86,6 +89,6 @@ class QuestionSet:
         return {kind: counter[kind] for kind in KINDS if counter[kind]}
 
     def write(self, file: Path) -> None:
-        """Write the questions to a file, one JSON object a line."""
+        """Write the questions to a file, with one JSON object in each line."""
         lines = (json.dumps(question.to_row(), ensure_ascii=False) for question in self.questions)
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

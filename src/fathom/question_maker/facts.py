@@ -1,4 +1,4 @@
-"""Facts: the statements of the chunks of an index, each as a question with its answer."""
+"""Facts: statements in the chunks of an index, each as a question with its answer."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -15,7 +15,7 @@ from fathom.text.quotable import list_units
 from fathom.types import Chunk, Span
 
 MOST_CHUNKS = 20_000
-"""Chunks of a larger index that are looked at, drawn by the seed."""
+"""The number of chunks that facts are extracted from, at most."""
 _LOWER_WORD = re.compile(r"\b[a-z][\w-]+")
 _ROW_NAME = re.compile(r"[^\W\d_][^<>{}=|]{1,60}$")
 _COLUMN = re.compile(
@@ -37,9 +37,16 @@ class Fact:
     """A question that a span of a chunk answers.
 
     Attributes:
-        answer: The answer, verbatim from the chunk.
-        span: The span of the answer in the chunk's text.
-        subject: The subject of the question, in the chunk's words; empty where it is the answer.
+        question: The question.
+        answer: The answer, verbatim from the chunk except for white space.
+        chunk: The chunk.
+        span: The span of the answer in the text of the chunk.
+        rule: The rule or the prompt that made the question.
+        language: The language of the question.
+        numeric: Whether the answer is a number or an amount.
+        several: Whether the answer is a list.
+        subject: The subject of the question in the words of the chunk; empty if it is the answer.
+        items: The items of a list.
     """
 
     question: str
@@ -60,14 +67,14 @@ class Fact:
 
 
 def is_named(subject: str) -> bool:
-    """Return whether a subject holds a name, so that it is the same thing in any document."""
+    """Return whether a subject contains a name, so that it means the same in all documents."""
     return bool(find_names(f"x {subject}"))
 
 
 def shuffle_chunks(index: IndexReader, seed: int) -> list[Chunk]:
-    """Return chunks of all documents, at most `MOST_CHUNKS`, in an order drawn by the seed."""
+    """Return at most `MOST_CHUNKS` chunks of all documents, in an order that the seed decides."""
     ids = [f"{item.id}#{at}" for item in index.list_documents() for at in range(item.chunks)]
-    # A digest rather than a shuffle: a new document leaves the other chunks in order.
+    # Sorted by a hash, so that a new document does not change the order of the other chunks.
     drawn = sorted(ids, key=lambda chunk_id: (hash_text(f"{seed} {chunk_id}"), chunk_id))[
         :MOST_CHUNKS
     ]
@@ -75,7 +82,7 @@ def shuffle_chunks(index: IndexReader, seed: int) -> list[Chunk]:
 
 
 def extract_facts(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]:
-    """Yield the facts of a chunk in order; none of a text with orders to a language model."""
+    """Yield the facts of a chunk in order; none if its text gives orders to a language model."""
     language = detect_chunk_language(chunk)
     if language not in languages or gives_orders(chunk.text):
         return
@@ -90,7 +97,7 @@ def extract_facts(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]
 
 
 def detect_chunk_language(chunk: Chunk) -> Language:
-    """Return the language of the text, else of its titles; a bare table counts as English."""
+    """Return the language of the text, or else of the text with its titles, or else English."""
     languages = (detect_language(text) for text in (chunk.text, chunk.context))
     return next((language for language in languages if language != "und"), "en")
 
@@ -136,7 +143,7 @@ def _extract_cells(
 
 
 def _lower_row_name(about: str, small: Collection[str]) -> str:
-    """Return the first cell as it stands within a question, where only names have a capital."""
+    """Return the first cell of a row for use in a question, where only names have a capital."""
     first, second, *_ = [*about.split(), "", ""]
     is_common = second.islower() or first.lower() in small
     return about[0].lower() + about[1:] if first[1:].islower() and is_common else about

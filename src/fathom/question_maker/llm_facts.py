@@ -21,9 +21,13 @@ def write_facts(
 ) -> Iterator[Fact]:
     """Yield the facts of a model's questions about chunks, with one call for each chunk.
 
-    The model is not shown texts that give orders to it.
+    Chunks in other languages, and chunks that give orders to a language model, are skipped.
 
-    Chunks in other languages are skipped. The budget is that of one chunk.
+    Args:
+        questioner: The agent that writes questions.
+        chunks: The chunks.
+        languages: The languages of the questions.
+        budget: The budget of one chunk.
     """
     for chunk in chunks:
         language = detect_chunk_language(chunk)

@@ -1,4 +1,4 @@
-"""The maker of questions of all kinds; one index and one seed always give the same questions."""
+"""The maker of questions of all kinds; the same index and seed give the same questions."""
 
 import random
 import re
@@ -22,17 +22,17 @@ from fathom.types import Chunk
 
 _LANGUAGES: tuple[Language, ...] = ("en", "id")
 _TRIES_PER_QUESTION = 12
-"""Facts that are tried for each question asked for, at most."""
+"""The number of facts that are tried for each requested question, at most."""
 _VALUE_RULES = frozenset(
     {"when", "where", "who", "by whom", "how much", "how many", "how long", "how large", "cell"}
 )
-"""Rules whose questions have one right answer, so that another answer is a conflict."""
+"""The rules whose questions have one right answer, so that another answer is a conflict."""
 _DOCUMENT_SHARE = 0.1
-"""Share of all questions that may come from one document, if that is more than three."""
+"""The share of questions that may come from one document; three are always allowed."""
 WriteFacts = Callable[[Sequence[Chunk], Sequence[Language]], Iterable[Fact]]
-"""Writes facts of chunks in some languages."""
+"""A function that returns the facts of chunks in some languages."""
 OnProgress = Callable[[int, int], None]
-"""Called with the number of questions made so far and the number asked for."""
+"""A callback with the number of questions so far and the requested number."""
 
 
 class QuestionSelection(NamedTuple):
@@ -45,10 +45,10 @@ class QuestionSelection(NamedTuple):
 def check_selection(
     number: int, kinds: Sequence[str], languages: Sequence[str]
 ) -> QuestionSelection:
-    """Check and return the selection of kinds and languages; all of them where none is named.
+    """Check and return the selection of kinds and languages; by default all.
 
     Raises:
-        UsageError: If a kind or a language is unknown, or the number below 1.
+        UsageError: If a kind or a language is unknown, or the number is below 1.
     """
     if number < 1:
         raise UsageError(f"number = {number}: ask for at least 1 question")
@@ -66,7 +66,7 @@ def check_selection(
 
 @dataclass
 class _Progress:
-    """The questions made so far, and the number still to make of each kind."""
+    """The questions so far, and the number of questions of each kind to make."""
 
     targets: dict[Kind, int]
     questions: dict[Kind, list[SyntheticQuestion]] = field(
@@ -80,7 +80,7 @@ class _Progress:
         return len(self.questions[kind]) < self.targets.get(kind, 0)
 
     def add(self, question: SyntheticQuestion | None) -> bool:
-        """Add a question unless it is a duplicate or not needed; return whether it was added."""
+        """Add a question if it is needed and no duplicate; return whether it was added."""
         if question is None or question.text in self.texts or not self.lacks(question.kind):
             return False
         self.texts.add(question.text)
@@ -97,8 +97,10 @@ class QuestionMaker:
     """The maker of questions from the contents of an index.
 
     Attributes:
-        write_facts: Returns the facts that a language model writes about chunks, besides those of
-            the rules.
+        index: The index.
+        trip: The check of facts.
+        write_facts: Returns facts by a language model, in addition to those of the rules; `None`
+            without a model.
     """
 
     index: IndexReader
@@ -114,7 +116,15 @@ class QuestionMaker:
         seed: int = 0,
         on_progress: OnProgress = lambda _made, _wanted: None,
     ) -> QuestionSet:
-        """Return at most `number` questions, as many of each kind as the documents allow."""
+        """Make at most `number` questions, the same number of each kind if the documents allow it.
+
+        Args:
+            number: The requested number of questions.
+            kinds: The kinds of questions.
+            languages: The languages of questions.
+            seed: The seed of all random choices.
+            on_progress: Called after each question.
+        """
         work = _Progress(_split_number(number, kinds))
         chunks = shuffle_chunks(self.index, seed)
         facts = [fact for chunk in chunks for fact in extract_facts(chunk, languages)]
@@ -122,13 +132,13 @@ class QuestionMaker:
             facts += self.write_facts(chunks[:number], languages)
         most = max(3, round(_DOCUMENT_SHARE * number))
         named = sorted({name for fact in facts for name in _list_names(fact)})
-        # First, since hops need two facts each and are found rarely.
+        # First, because each needs two facts, and they are rare.
         self._add_hops(work, facts, on_progress)
         tries = _TRIES_PER_QUESTION * number
         for fact in _alternate_rules(facts):
             kind = _classify_fact(fact)
             needed = work.lacks(kind) or work.lacks("unanswerable") or work.lacks("conflicting")
-            # Without the limit a single long document would supply most questions.
+            # Without this limit most questions could come from a single long document.
             if not needed or work.documents[fact.document] >= most or tries <= 0:
                 continue
             tries -= 1
@@ -145,7 +155,7 @@ class QuestionMaker:
         )
 
     def _add_hops(self, work: _Progress, facts: Sequence[Fact], on_made: OnProgress) -> None:
-        """Add questions over two documents, as far as they are needed and found."""
+        """Add the questions over two documents that are needed."""
         tries = _TRIES_PER_QUESTION * work.targets.get("multi-hop", 0)
         for hop in islice(build_hops(facts), tries):
             if not work.lacks("multi-hop"):
@@ -166,7 +176,7 @@ class QuestionMaker:
         draw: random.Random,
     ) -> bool:
         if checked.conflicts:
-            # A thing can be described in several ways without a conflict; a value cannot.
+            # Different descriptions are no conflict, but different values are.
             rivals = [
                 rival for rival in checked.conflicts if _is_another_value(fact.answer, rival.answer)
             ]
@@ -178,7 +188,7 @@ class QuestionMaker:
                 return True
             work.refusals["another document gives another answer"] += 1
             return False
-        # A question goes in with its answer or without it, never both ways.
+        # A question is used either with its answer or without it.
         keep_answer = work.lacks(
             _classify_fact(fact)
         ) and draw.random() >= _compute_unanswerable_share(work)
@@ -190,7 +200,7 @@ class QuestionMaker:
 
 
 def _list_names(fact: Fact) -> Iterator[str]:
-    """Yield the names in a question that its chunk has within a sentence, where capitals count."""
+    """Yield the names in a question that are also inside of a sentence of its chunk."""
     for name in list_names(fact.question):
         if re.search(rf"[a-z,] {re.escape(name)}\b", fact.chunk.text):
             yield name
@@ -208,14 +218,14 @@ def _classify_fact(fact: Fact) -> Kind:
 
 
 def _split_number(number: int, kinds: Sequence[Kind]) -> dict[Kind, int]:
-    """Return the number of questions of each kind, all alike; the first kinds get the remainder."""
+    """Divide a number evenly among the kinds; the first kinds get the remainder."""
     chosen_kinds = [kind for kind in KINDS if kind in kinds]
     whole, remainder = divmod(number, max(1, len(chosen_kinds)))
     return {kind: whole + (at < remainder) for at, kind in enumerate(chosen_kinds)}
 
 
 def _alternate_rules(facts: Sequence[Fact]) -> Iterator[Fact]:
-    """Yield the facts, one of each rule in turn, so that no pattern dominates."""
+    """Yield the facts, one of each rule in turn, so that no rule dominates."""
     by_rule: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         by_rule[fact.rule].append(fact)
@@ -250,9 +260,9 @@ def _make_multi_hop(hop: Hop, outcomes: Sequence[RoundTripOutcome]) -> Synthetic
 
 
 def _is_another_value(answer: str, other: str) -> bool:
-    """Return whether two answers are values of one sort that cannot both be right."""
+    """Return whether both answers are amounts, or both are not, and they contradict each other."""
     amount, other_amount = parse_amount(answer), parse_amount(other)
-    # An amount never contradicts a name, nor a name an amount.
+    # An amount and a name do not contradict each other.
     if amount is None:
         return other_amount is None and any(list_names(f"x {other}"))
     return (

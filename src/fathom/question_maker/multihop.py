@@ -1,7 +1,7 @@
-"""Questions that need two documents, by a chain or by a comparison.
+"""Questions that need two documents: chains and comparisons.
 
-Chains are made as in MuSiQue (Trivedi et al. 2022): where the answer to one question is named in
-another, the name is replaced by its description from the first question.
+Chains are made as in MuSiQue (Trivedi et al. 2022): if the answer to one question is a name in
+another question, the description from the first question replaces the name.
 """
 
 import re
@@ -15,10 +15,10 @@ from fathom.text.entities import find_names
 from fathom.types import Span
 
 _MOST_PER_NAME = 3
-"""Chains over one name, at most."""
+"""The number of chains over one name, at most."""
 _MOST_WORDS = 10
-"""Words of a description, at most."""
-# Words that may follow a name on its own; other words would belong to a longer name.
+"""The number of words of a description, at most."""
+# Words that may follow a whole name; other words could belong to a longer name.
 _AFTER_NAME = re.compile(
     r"\?|\s(?:in|on|at|for|by|to|from|with|is|was|were|are|has|have|and|during|before|after|"
     r"\w+ed|born|"
@@ -27,7 +27,7 @@ _AFTER_NAME = re.compile(
     r"oleh|untuk|lahir|wafat|memiliki|terdiri|(?:di|ber|ter|mem|men|meng)[a-z]{4,})\b"
 )
 _PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w.'-]+){1,3}$")
-# Forms of questions that read well as the description of their answer.
+# Forms of questions that can become a description of their answer.
 _DESCRIPTIONS = tuple(
     (re.compile(form), wording)
     for form, wording in (
@@ -42,7 +42,7 @@ _DESCRIPTIONS = tuple(
         (r"Di mana ([^?]+) (lahir|wafat|terletak|didirikan|dibangun)\?$", r"tempat \1 \2"),
     )
 )
-# A template holds `_` where the subject stood.
+# A template has `_` in place of the subject.
 _COMPARISONS = tuple(
     (re.compile(form), wording, earliest)
     for form, wording, earliest in (
@@ -61,9 +61,10 @@ class Hop:
     """A question over two facts of two documents.
 
     Attributes:
-        answer: The answer, verbatim from a chunk of one of them.
+        question: The question.
+        answer: The answer, verbatim from a chunk of one of the documents.
         rule: `chain` or `comparison`.
-        facts: Both facts; each must pass the round trip alone.
+        facts: Both facts, each of which must pass the round trip.
     """
 
     question: str
@@ -73,7 +74,7 @@ class Hop:
 
 
 def build_hops(facts: Sequence[Fact]) -> Iterator[Hop]:
-    """Yield chains and comparisons in turn; each fact is used at most once."""
+    """Yield chains and comparisons in turn; use each fact at most once."""
     used: set[str] = set()
     sorts = [list(_build_chains(facts)), list(_build_comparisons(facts))]
     for at in range(max(map(len, sorts))):
@@ -103,7 +104,7 @@ def _build_chains(facts: Sequence[Fact]) -> Iterator[Hop]:
 
 
 def _are_both_needed(first: Fact, second: Fact) -> bool:
-    """Return whether both documents are needed."""
+    """Return whether a chain of two facts needs both of their documents."""
     return (
         first.document != second.document
         and first.language == second.language
@@ -116,7 +117,7 @@ def _are_both_needed(first: Fact, second: Fact) -> bool:
 def _build_chain(first: Fact, second: Fact, span: Span) -> Hop:
     before, after = second.question[: span.start], second.question[span.end :]
     description = describe_answer(first)
-    # The name may have had an article of its own.
+    # The name may have an article before it.
     description = (
         description.removeprefix("the ") if re.search(r"\b[Tt]he $", before) else description
     )
@@ -126,10 +127,10 @@ def _build_chain(first: Fact, second: Fact, span: Span) -> Hop:
 
 
 def describe_answer(fact: Fact) -> str:
-    """Return the description of the answer to a fact's question; empty where none reads well."""
+    """Return a description of a fact's answer, made from its question; empty if there is none."""
     for form, wording in _DESCRIPTIONS:
         match = form.match(fact.question)
-        # "Who won the cup?" may have a club for an answer.
+        # The answer to "Who won the cup?" may be a club.
         if match and (not wording.startswith("the person") or _PERSON.match(fact.answer)):
             words = match.expand(wording)
             return words if len(words.split()) <= _MOST_WORDS else ""
@@ -140,7 +141,7 @@ def _build_comparisons(facts: Sequence[Fact]) -> Iterator[Hop]:
     by_template: dict[str, list[tuple[Fact, Amount]]] = defaultdict(list)
     for fact in facts:
         amount = parse_amount(fact.answer)
-        # Two questions that differ in the subject alone can be compared.
+        # Questions that differ only in the subject can be compared.
         if amount and is_named(fact.subject) and fact.question.count(fact.subject) == 1:
             by_template[fact.question.replace(fact.subject, "_")].append((fact, amount))
     for template, group in by_template.items():
@@ -153,7 +154,7 @@ def _build_comparisons(facts: Sequence[Fact]) -> Iterator[Hop]:
 def _compare_pairs(
     group: Sequence[tuple[Fact, Amount]], wording: str, *, earliest: bool
 ) -> Iterator[Hop]:
-    """Yield a comparison of each two facts of a group from two documents, if the amounts differ."""
+    """Yield comparisons of pairs of facts from different documents with different amounts."""
     for (first, amount_1), (second, amount_2) in zip(group[::2], group[1::2], strict=False):
         if (
             first.document == second.document

@@ -1,7 +1,7 @@
-"""The round trip: a question is kept if its source is found with it and answers it, read alone.
+"""The round trip, which accepts a question if a search finds its source and the source answers it.
 
-The check leaves out whether the answer would be found among all hits: only questions that are easy
-for a strategy would remain, and a calibration on them would promise too much.
+It does not check whether the reader finds the answer among all hits. Otherwise only easy questions
+would remain, and a calibration on them would be too optimistic.
 """
 
 import re
@@ -18,13 +18,13 @@ from fathom.types import Chunk, Filter, Hit, Query
 
 _ARTICLE = re.compile(r"^(?:the|an?) ")
 SEARCH_DEPTH = 10
-"""Hits among which the source must be."""
+"""The number of hits among which the source must be."""
 _LEAST_F1 = 0.6
 _LEAST_ITEM_SHARE = 0.5
 _LEAST_CONFIDENCE = 0.5
 _MOST_READ = 3
 _COMMON_DOCUMENTS = 3
-"""Number of other documents about a thing without a name that make a question unclear."""
+"""The number of other documents with an unnamed subject that make a question ambiguous."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,9 @@ class RoundTripOutcome:
     """The outcome of the round trip of a fact's question.
 
     Attributes:
-        refusal: The reason for a refusal; empty where the question is accepted.
-        answerable: The reader's probability that the source answers the question, 0 to 1.
-        conflicts: Other answers of documents that cover as much of the question as the source does.
+        refusal: The reason of a refusal; empty if the question is accepted.
+        answerable: The reader's probability, from 0 to 1, that the source answers the question.
+        conflicts: The other answers of documents that cover as much of the question as the source.
     """
 
     refusal: str = ""
@@ -55,7 +55,9 @@ class RoundTrip:
     """The search and the reading that check the questions of facts.
 
     Attributes:
-        extract_terms: Returns the distinct content words of a text, stemmed.
+        retriever: The retriever.
+        reader: The reader.
+        extract_terms: Returns the stems of the content words of a text.
     """
 
     retriever: Retriever
@@ -63,7 +65,7 @@ class RoundTrip:
     extract_terms: Callable[[str], frozenset[str]]
 
     def __call__(self, fact: Fact) -> RoundTripOutcome:
-        """Return whether the question of a fact is accepted, with the reason and its conflicts."""
+        """Check the question of a fact; return the reason of a refusal, or its conflicts."""
         draft = self.reader.draft(Question(fact.question), [make_single_hit(fact.chunk)])
         if not _is_same_answer(fact, draft.short_answer):
             return RoundTripOutcome(refusal="the reader finds another answer in the source")
@@ -80,24 +82,24 @@ class RoundTrip:
     def search(
         self, question: str, *, without: Sequence[str] = (), k: int = SEARCH_DEPTH
     ) -> list[Hit]:
-        """Return the first hits, with some documents left out."""
+        """Return the first `k` hits; leave out the documents of `without`."""
         filters = tuple(Filter("document", "!=", document) for document in without)
         return self.retriever.retrieve(Query(text=question, filters=filters), k=k)
 
     def measure_coverage(self, question: str, chunk: Chunk) -> float:
-        """Return the share of the question's words that a chunk holds, headings included."""
+        """Return the share of the question's content words in a chunk and its headings."""
         question_terms = self.extract_terms(question)
         return len(question_terms & self.extract_terms(chunk.context)) / max(1, len(question_terms))
 
     def measure_answerability(self, question: str, hits: Sequence[Hit]) -> float:
-        """Return the reader's highest probability that one of the first hits answers."""
+        """Return the highest probability that one of the first hits answers the question."""
         session = self.reader.pairs.open_session(question)
         readings = session.read([hit.chunk for hit in hits[:_MOST_READ]])
         return max((reading.answerable for reading in readings), default=0.0)
 
     def _is_common(self, fact: Fact, hits: Sequence[Hit]) -> bool:
-        """Return whether a subject without a name occurs in many other documents: "the club"."""
-        # A row of a table identifies its subject as a name does.
+        """Return whether many other documents have the same unnamed subject, such as "the club"."""
+        # A row of a table identifies its subject like a name.
         if not fact.subject or is_named(fact.subject) or fact.rule == "cell":
             return False
         thing = _ARTICLE.sub("", fact.subject).casefold()
@@ -107,7 +109,7 @@ class RoundTrip:
     def _find_conflicts(self, fact: Fact, hits: Sequence[Hit]) -> list[ConflictingAnswer]:
         others = [hit for hit in hits if hit.chunk.document_id != fact.document]
         source_coverage = self.measure_coverage(fact.question, fact.chunk)
-        # A document that covers less is about something else, so it contradicts nothing.
+        # A document that covers less of the question is about something else.
         near = [
             candidate
             for candidate in others

@@ -1,7 +1,7 @@
-"""Questions that the documents do not answer: the source is left out, or a detail is exchanged.
+"""Questions without an answer: the source is left out, or a detail of the question is replaced.
 
-The reader's probability that they have an answer is recorded with them; nothing is selected by it,
-or only the questions that are easy to refuse would remain.
+The reader's probability of an answer is recorded, but no question is selected by it. Otherwise only
+questions that are easy to refuse would remain.
 """
 
 import random
@@ -23,9 +23,9 @@ _NUMBER = re.compile(r"(?<![\w.,-])\d[\d,.]*\d(?![\w])|(?<![\w.,-])\d(?!\w)")
 
 
 def remove_source(fact: Fact, trip: RoundTrip) -> SyntheticQuestion | None:
-    """Return the fact's question without the documents that answer it; `None` if they are many."""
+    """Make a question without the documents that answer it; `None` if there are too many."""
     without = [fact.document]
-    # Each round may bring up further documents with the answer.
+    # Each search may find further documents with the answer.
     while len(without) <= _MOST_REMOVED:
         hits = trip.search(fact.question, without=without, k=_SEARCH_DEPTH)
         more = [hit for hit in hits if _may_answer(fact, hit, trip)]
@@ -39,7 +39,7 @@ def remove_source(fact: Fact, trip: RoundTrip) -> SyntheticQuestion | None:
 
 
 def _may_answer(fact: Fact, hit: Hit, trip: RoundTrip) -> bool:
-    """Return whether a hit may hold the answer: it has its words and is about the question."""
+    """Return whether a hit contains the answer, and covers enough of the question."""
     has_answer = normalize_answer(fact.answer) in normalize_answer(hit.chunk.text)
     return has_answer and trip.measure_coverage(fact.question, hit.chunk) >= _LEAST_COVERAGE
 
@@ -47,11 +47,11 @@ def _may_answer(fact: Fact, hit: Hit, trip: RoundTrip) -> bool:
 def twist_question(
     fact: Fact, others: Sequence[str], trip: RoundTrip, draw: random.Random
 ) -> SyntheticQuestion | None:
-    """Return the question with another number, year or name; `None` where a chunk may answer it."""
+    """Make a question with another number, year or name; `None` if the documents may answer it."""
     source_coverage = trip.measure_coverage(fact.question, fact.chunk)
     for question in _list_twists(fact, others, draw):
         hits = trip.search(question, k=_SEARCH_DEPTH)
-        # A chunk with as many words of the question as the source had might answer it.
+        # A chunk that covers as much of the question as the source did might answer it.
         if all(trip.measure_coverage(question, hit.chunk) < source_coverage for hit in hits):
             return _make_question(
                 fact, question, "twisted", trip.measure_answerability(question, hits)
@@ -71,7 +71,7 @@ def _list_twists(fact: Fact, others: Sequence[str], draw: random.Random) -> list
         span = max(inside, key=lambda name_span: name_span.end - name_span.start)
         name = span.cut(question)
         new = [other for other in others if other not in question and name not in other]
-        # Names of as many words are more likely of the same sort.
+        # A name with the same number of words is more likely of the same kind.
         new = [other for other in new if len(other.split()) == len(name.split())]
         twists += [
             _replace_span(question, span.start, span.end, other)
@@ -86,7 +86,7 @@ def _replace_span(question: str, start: int, end: int, new: str) -> str:
 
 
 def _change_number(number: str, draw: random.Random) -> str:
-    """Return a number of the same shape and about the same size, with another last digit."""
+    """Return the number with another last digit."""
     places = [at for at, char in enumerate(number) if char.isdigit()]
     at = places[-1] if len(places) > 1 else places[0]
     digit = draw.choice([other for other in "123456789" if other != number[at]])

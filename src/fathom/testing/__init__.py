@@ -2,9 +2,9 @@
 
 Use: docs/extending.md.
 
-Doubles, which load nothing and are the same everywhere: `HashingEmbedder`, `ScriptedChat`,
-`ScriptedCrossReader`, and `make_engine` and `run_context` around them. Suites, to be subclassed
-in a file of tests: `StrategyConformance` and so on; they need pytest, which is imported with the
+The doubles load nothing and are the same on every machine: `HashingEmbedder`, `ScriptedChat`,
+`ScriptedCrossReader`, and `make_engine` and `run_context`, which use them. A file of tests
+subclasses a suite, such as `StrategyConformance`. Suites need pytest, which is imported with the
 first of them.
 """
 
@@ -72,7 +72,7 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - names have different types
     if name not in __all__:
         raise AttributeError(f"module 'fathom.testing' has no attribute {name!r}")
     if not name.endswith("Conformance"):
@@ -82,6 +82,6 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
         import pytest
     except ModuleNotFoundError:
         raise ImportError(f"fathom.testing.{name} needs pytest; run: pip install pytest") from None
-    # Otherwise a failing assertion of a suite would show no values: pytest rewrites tests only.
+    # Otherwise a failing assertion would show no values, because pytest rewrites only test files.
     pytest.register_assert_rewrite(f"fathom.testing.{module}")
     return getattr(import_module(f"fathom.testing.{module}"), name)

@@ -1,7 +1,7 @@
 """Conformance suites for strategies, retrievers, formats, readers, judges and embedders.
 
-Subclass a suite in a file of tests and give it the object to test, by the fixture (or, for a
-format, the attributes) that its docstring names; pytest does the rest.
+Subclass a suite in a file of tests, and define the fixture (for a format, the attributes) that its
+docstring names. pytest then runs the suite.
 
     class TestTitles(RetrieverConformance):
         @pytest.fixture
@@ -41,7 +41,7 @@ TEXTS = {
     "permit.md": "# Permit\n\nA mooring permit costs 40 crowns a year. It is paid at the harbour "
     "office.",
     "izin.md": "# Izin\n\nBiaya izin tambat kapal adalah empat puluh ribu rupiah.",
-    # Equal sentences in two documents give ties, which ranks must survive.
+    # Equal sentences in two documents give equal scores.
     "copy.md": "# Copy\n\nThe bridge to the island is closed in winter.",
 }
 """The documents that the suites search."""
@@ -61,7 +61,7 @@ class _EngineSuite:
     """The base of suites that ask an engine.
 
     Attributes:
-        settings: Settings that differ from the defaults, as `{"retrieval.k": 20}`.
+        settings: The settings that differ from the defaults, such as `{"retrieval.k": 20}`.
     """
 
     settings: ClassVar[Mapping[str, object]] = {}
@@ -69,7 +69,7 @@ class _EngineSuite:
     @pytest.fixture(scope="class")
     @classmethod
     def engine(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-        """The engine over `TEXTS`, with doubles for models."""
+        """The engine over `TEXTS`, with doubles as models."""
         folder = tmp_path_factory.mktemp("conformance")
         (folder / "corpus").mkdir()
         for name, text in TEXTS.items():
@@ -80,12 +80,12 @@ class _EngineSuite:
 
 
 class StrategyConformance(_EngineSuite):
-    """The suite of `Strategy`. Subclasses give the fixture `strategy`, its name."""
+    """The suite of `Strategy`; subclasses define the fixture `strategy`, which is its name."""
 
     @pytest.fixture
     def strategy(self) -> str:
         """The name of the strategy, as in `--strategy`."""
-        raise NotImplementedError("give the fixture `strategy`")
+        raise NotImplementedError("define the fixture `strategy`")
 
     def test_quotes_are_verified_and_stand_in_the_document(
         self, engine: Engine, strategy: str
@@ -110,7 +110,7 @@ class StrategyConformance(_EngineSuite):
         first, second = (engine.ask(QUESTION, strategy=strategy) for _ in range(2))
         assert _strip_run_details(first) == _strip_run_details(second)
         traces = [engine.trace(str(answer.trace_id)) for answer in (first, second)]
-        # Branches that run side by side end in any order, so the order of steps may differ.
+        # Parallel branches end in any order, so the order of steps may differ.
         assert sorted(s.id for s in traces[0].steps) == sorted(s.id for s in traces[1].steps)
 
     def test_concurrent_questions_get_the_same_answers(self, engine: Engine, strategy: str) -> None:
@@ -138,7 +138,7 @@ class StrategyConformance(_EngineSuite):
 
     @pytest.mark.parametrize("retrievals", [0, 1])
     def test_the_budget_holds(self, engine: Engine, strategy: str, retrievals: int) -> None:
-        # A strategy must hold each limit of a budget, whatever it would like to do next.
+        # A strategy must keep to each limit of a budget.
         budget = Budget(calls=0, tokens=0, cost_usd=0.0, retrievals=retrievals)
         answer = engine.ask(QUESTION, strategy=strategy, budget=budget)
         assert answer.usage.retrievals <= retrievals
@@ -147,18 +147,18 @@ class StrategyConformance(_EngineSuite):
 
 
 def _strip_run_details(answer: Answer) -> Answer:
-    """Return an answer without what differs between two runs: the time and the trace."""
+    """Return an answer without the time and the trace, which differ between runs."""
     usage = replace(answer.usage, seconds=0.0)
     return replace(answer, usage=usage, trace_id=None)
 
 
 class RetrieverConformance(_EngineSuite):
-    """The suite of `Retriever`. Subclasses give the fixture `retriever`, over `engine`."""
+    """The suite of `Retriever`; subclasses define the fixture `retriever`, over `engine`."""
 
     @pytest.fixture
     def retriever(self, engine: Engine) -> Retriever:
         """The retriever, such as `engine.retriever("mine")`."""
-        raise NotImplementedError("give the fixture `retriever`")
+        raise NotImplementedError("define the fixture `retriever`")
 
     @pytest.mark.parametrize("text", QUERIES)
     @pytest.mark.parametrize("k", [1, 3, 50])
@@ -169,7 +169,7 @@ class RetrieverConformance(_EngineSuite):
         assert len(hits) <= k
         assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
         scores = [hit.score for hit in hits]
-        assert all(map(isfinite, scores))  # no order would hold for what is no number
+        assert all(map(isfinite, scores))  # NaN has no order
         assert scores == sorted(scores, reverse=True)
         assert len({hit.chunk.id for hit in hits}) == len(hits)
 
@@ -212,12 +212,12 @@ class RetrieverConformance(_EngineSuite):
 
 
 class FormatConformance:
-    """The suite of `Parser`. Subclasses give `ending`, `parse` and `examples`, at least one.
+    """The suite of `Parser`; subclasses define `ending`, `parse` and at least one example.
 
     Attributes:
-        ending: The ending of the files, without the dot; registered, so that the sandbox knows it.
+        ending: The ending of the files without the dot, which must be registered for the sandbox.
         parse: The parser.
-        examples: Contents of such files, by a name for each.
+        examples: The contents of example files, by name.
     """
 
     ending: ClassVar[str]
@@ -225,8 +225,8 @@ class FormatConformance:
     examples: ClassVar[Mapping[str, bytes]]
 
     def parse_data(self, data: bytes) -> ParsedDocument:
-        """Parse the contents of a file."""
-        # A plain function as a class attribute would take `self` for its argument.
+        """Parse the content of a file."""
+        # `self.parse` would pass `self` as the argument.
         return type(self).parse(data)
 
     def test_every_example_gives_text(self) -> None:
@@ -262,7 +262,7 @@ class FormatConformance:
             assert self.parse_data(data) == self.parse_data(data)
 
     def test_the_sandbox_reads_it_too(self, tmp_path: Path) -> None:
-        """The sandbox decides what a parser may do: no other file, no socket, no program."""
+        """The sandbox lets a parser open no other file, no socket and no program."""
         with Sandbox(ParseLimits()) as sandbox:
             for number, data in enumerate(self.examples.values()):
                 file = tmp_path / f"{number}.{self.ending}"
@@ -277,7 +277,7 @@ class FormatConformance:
                 )
 
     def test_torn_files_are_read_or_refused(self) -> None:
-        """Any other exception would be reported as damage, without a reason that helps."""
+        """Any other exception would be reported as damage, without a useful reason."""
         for name, data in self.examples.items():
             for fragment in (b"", data[: len(data) // 2], data[1:], b"\x00\xff" * 40):
                 try:
@@ -288,12 +288,12 @@ class FormatConformance:
 
 
 class ReaderConformance:
-    """The suite of `agents.reader.Reader`. Subclasses give the fixture `reader`."""
+    """The suite of `agents.reader.Reader`; subclasses define the fixture `reader`."""
 
     @pytest.fixture
     def reader(self) -> Reader:
         """The reader."""
-        raise NotImplementedError("give the fixture `reader`")
+        raise NotImplementedError("define the fixture `reader`")
 
     def test_evidence_lies_in_the_given_hits(self, reader: Reader) -> None:
         hits = _make_hits()
@@ -359,7 +359,7 @@ def _make_hits() -> tuple[Hit, ...]:
 
 
 class JudgeConformance:
-    """The suite of `agents.judge.Judge`. Subclasses give the fixture `judge`."""
+    """The suite of `agents.judge.Judge`; subclasses define the fixture `judge`."""
 
     PAIRS: ClassVar = [
         ("A permit costs 40 crowns.", "A permit costs 40 crowns."),
@@ -371,7 +371,7 @@ class JudgeConformance:
     @pytest.fixture
     def judge(self) -> Judge:
         """The judge."""
-        raise NotImplementedError("give the fixture `judge`")
+        raise NotImplementedError("define the fixture `judge`")
 
     def test_scores_are_one_a_pair_from_0_to_1(self, judge: Judge) -> None:
         with run_context() as context:
@@ -395,9 +395,9 @@ class JudgeConformance:
 
 
 class EmbedderConformance:
-    """The suite of `models.base.Embedder`. Subclasses give the fixture `embedder`.
+    """The suite of `models.base.Embedder`; subclasses define the fixture `embedder`.
 
-    A fixture of scope `class` loads the model once.
+    With the scope `class`, the fixture loads the model only once.
     """
 
     TEXTS: ClassVar = (
@@ -420,7 +420,7 @@ class EmbedderConformance:
     @classmethod
     def embedder(cls) -> Embedder:
         """The embedder."""
-        raise NotImplementedError("give the fixture `embedder`")
+        raise NotImplementedError("define the fixture `embedder`")
 
     def test_rows_are_float32_of_unit_length(self, embedder: Embedder) -> None:
         vectors = embedder.embed(self.TEXTS)
@@ -441,7 +441,7 @@ class EmbedderConformance:
     def test_vectors_do_not_depend_on_the_batch(self, embedder: Embedder) -> None:
         alone = {text: embedder.embed([text]).tobytes() for text in self.TEXTS}
         many = [*self.TEXTS, *self.TEXTS, *(f"{text} again" for text in self.TEXTS)]
-        # A batch pads its texts to the longest one, which must not reach their vectors.
+        # A batch pads its texts to the longest one, which must not change their vectors.
         for seed in range(3):
             random.Random(seed).shuffle(many)  # noqa: S311 - no secret
             vectors = embedder.embed(many)

@@ -1,6 +1,6 @@
 """Doubles of the models: an embedder, a cross-reader and a chat model that load nothing.
 
-They are the same on every machine and in every process, so that tests with them are too.
+Their outputs are the same on every machine and in every process.
 """
 
 import hashlib
@@ -39,17 +39,16 @@ Script = Callable[[str, Chunk], Reading]
 
 
 class HashingEmbedder:
-    """An embedder without weights, which knows words and not meanings.
+    """An embedder without weights, by signed feature hashing.
 
-    Signed feature hashing of words, neighbouring words and character 4-grams.
-
-    Weinberger et al. 2009, "Feature hashing for large scale multitask learning". Texts that share
-    words or parts of words are near each other. The vectors are the same on every machine and in
-    every process.
+    The features are words, pairs of neighbouring words, and 4-grams of characters. So texts that
+    share words or parts of words are near each other. The vectors are the same on every machine and
+    in every process. Source: Weinberger et al. 2009, "Feature hashing for large scale multitask
+    learning".
     """
 
     def __init__(self, dimension: int = 256) -> None:
-        """Create an embedder of this dimension, at least 8."""
+        """Create the embedder; the dimension is at least 8."""
         if dimension < 8:
             raise ValueError(f"dimension {dimension} must be at least 8")
         self._dimension = dimension
@@ -61,19 +60,19 @@ class HashingEmbedder:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The identity; without weights, `sha256` is that of the name and the dimension."""
+        """The identity; `sha256` is the hash of the name with the dimension."""
         name = f"hashing-{self._dimension}"
         digest = hashlib.sha256(name.encode()).hexdigest()
         return {"model": name, "sha256": digest, "runtime": "numpy", "precision": "fp32"}
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one unit vector a text, as a row."""
+        """Return a matrix with a unit vector for each text as a row."""
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for number, text in enumerate(texts):
             for feature, weight in _extract_features(text):
                 place, sign = self._hash_feature(feature)
                 vectors[number, place] += sign * weight
-        vectors[~vectors.any(axis=1), 0] = 1.0  # texts without words, or whose features cancel out
+        vectors[~vectors.any(axis=1), 0] = 1.0  # for texts without words or with cancelled features
         unit: Matrix = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return unit
 
@@ -82,7 +81,7 @@ class HashingEmbedder:
         return len(_WORD.findall(text))
 
     def _hash_feature(self, feature: str) -> tuple[int, int]:
-        # Python's own hash of a text differs from process to process.
+        # Python's `hash` of a text differs between processes.
         digest = hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest()
         number = int.from_bytes(digest, "little")
         return (number >> 1) % self._dimension, 1 - 2 * (number & 1)
@@ -105,15 +104,16 @@ def completion(text: str, *, model: str = "openai:m", **more: Any) -> Completion
 
 
 class ScriptedChat:
-    """A `ChatModel` without a network: it returns or raises the outcomes of its script in turn.
+    """A `ChatModel` without a network, which returns or raises the outcomes of its script in turn.
 
     Attributes:
-        outcomes: The outcomes that remain.
-        calls: The calls it received, in order.
+        name: The name of the model.
+        outcomes: The remaining outcomes.
+        calls: The calls so far, in order.
     """
 
     def __init__(self, *outcomes: Completion | str | Exception, name: str = "openai:m") -> None:
-        """Create a model with this script; a text stands for a completion with it."""
+        """Create the model with a script; a text in it means a completion with this text."""
         self.name = name
         self.outcomes = list(outcomes)
         self.calls: list[Call] = []
@@ -137,7 +137,7 @@ class ScriptedChat:
 
 
 def reading(chunk: Chunk, answer: str = "", score: float = 0.9, **values: float) -> Reading:
-    """Make a plausible reading of a chunk that holds `answer`; without one it holds none."""
+    """Make a plausible reading of a chunk that contains `answer`; without it, one that has none."""
     fields: dict[str, Any] = dict(values)
     if answer:
         start = chunk.text.index(answer)
@@ -149,12 +149,12 @@ def reading(chunk: Chunk, answer: str = "", score: float = 0.9, **values: float)
 
 @dataclass(frozen=True)
 class ScriptedCrossReader:
-    """A `CrossReader` whose readings come from a function of question and chunk."""
+    """A `CrossReader` whose readings come from a function of the question and the chunk."""
 
     script: Script
 
     def open_session(self, question: str, *, spans: int = 5) -> "ScriptedSession":
-        """Return a session on one question."""
+        """Open a session on one question."""
         return ScriptedSession(self.script, question, spans)
 
 
@@ -172,7 +172,7 @@ class ScriptedSession:
         return [replace(result, spans=result.spans[: self.spans]) for result in readings]
 
     def score(self, chunk: Chunk, answer: str) -> float:
-        """Return the score of the span with this answer, 0 if there is none."""
+        """Return the score of the span with an answer; 0 if there is none."""
         (chunk_reading,) = self.read([chunk])
         scores = (
             s.score for s in chunk_reading.spans if s.span.cut(chunk.text).lower() == answer.lower()
@@ -181,10 +181,10 @@ class ScriptedSession:
 
 
 def read_by_overlap(question: str, chunk: Chunk) -> Reading:
-    """Read by shared words alone: the answer is the first new word of the best sentence.
+    """Read by shared words only; the answer is the first other word of the best sentence.
 
-    A word that is surely of another kind than the question asks for, such as "ferry" for "when", is
-    no answer.
+    A word that cannot be of the kind that the question asks for is no answer, such as "ferry" for
+    "when".
     """
     question_words, kind = _extract_stems(question), Question(question).expected_value
     best = max(
@@ -203,7 +203,7 @@ def read_by_overlap(question: str, chunk: Chunk) -> Reading:
         if not _extract_stems(match.group()) & question_words
         and (kind is None or is_plausible(kind, match.group()))
     ]
-    sure = 0.99 if shared >= 0.5 else 0.01  # far from any threshold that a test might depend on
+    sure = 0.99 if shared >= 0.5 else 0.01  # far from the thresholds of any setting
     return replace(
         NOTHING,
         relevance=shared,
@@ -216,7 +216,7 @@ def read_by_overlap(question: str, chunk: Chunk) -> Reading:
 
 
 def _extract_stems(text: str) -> frozenset[str]:
-    """Return the first four letters of the longer words, as crude stems."""
+    """Return the first four letters of words with more than three, as rough stems."""
     return frozenset(word[:4].lower() for word in _LETTERS.findall(text) if len(word) > 3)
 
 
@@ -230,13 +230,13 @@ def make_engine(
     *,
     connect: Callable[[str], ChatModel] | None = None,
 ) -> Engine:
-    """Make an engine over the index at `directory` whose models are doubles.
+    """Make an engine whose models are doubles.
 
     Args:
         directory: The folder of the index.
-        settings: Settings and constants that differ from the defaults, as
+        settings: The settings and constants that differ from the defaults, such as
             `{"ask.strategy": "mine"}`.
-        connect: Returns the language models that the settings name, such as a `ScriptedChat`.
+        connect: Returns the language model of a name in the settings, such as a `ScriptedChat`.
     """
     given = {**(settings or {}), "index.directory": str(directory)}
     all_settings = parse_settings(given, constants=True)
@@ -247,12 +247,12 @@ def make_engine(
 def run_context(
     budget: Budget | None = None, *, events: EventSource | None = None, seconds: float = inf
 ) -> Iterator[RunContext]:
-    """Open a run outside of any strategy, for tests of agents; its recorder is `context.scope`.
+    """Open a run without a strategy, for tests of agents; its recorder is `context.scope`.
 
     Args:
-        budget: What may be spent; by default everything.
-        events: The record to replay; by default there is none.
-        seconds: Seconds until the deadline.
+        budget: The budget; by default without limits.
+        events: The record to replay; by default none.
+        seconds: The seconds until the deadline.
     """
     with ThreadPoolExecutor(2) as executor:
         yield RunContext(

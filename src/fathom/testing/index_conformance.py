@@ -1,4 +1,4 @@
-"""The conformance suite of indexes, with a few documents made by hand."""
+"""The conformance suite of indexes, with a few made-up documents."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -29,47 +29,46 @@ from fathom.types import Block, Filter, Scalar, Span
 WRITTEN_FOR = replace(
     CATS, document=replace(CATS.document, metadata={"year": 2020, "readers": "[vets, user:eve]"})
 )
-"""A document that names its own readers."""
+"""A document whose metadata name its readers."""
 
 
 class IndexConformance(LateVectorsConformance):
-    """The suite of indexes; subclasses give the methods `open_writer` and `open_reader`.
+    """The suite of indexes; subclasses define the methods `open_writer` and `open_reader`.
 
-    It covers the protocols `index.base.IndexReader` and `IndexWriter`.
-
-    A place is an empty folder; an index that lies elsewhere takes its name as its own.
+    It covers the protocols `index.base.IndexReader` and `IndexWriter`. The place of an index is an
+    empty folder; an index on a server can use the name of the folder.
 
     Attributes:
-        many_writers: Whether several may be open at once.
+        many_writers: Whether several writers can be open at the same time.
     """
 
     many_writers = False
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
-        """Open the writer of the index at this place; create the index if there is an identity.
+        """Open the writer of the index at a place; create the index if an identity is given.
 
         Raises:
-            IndexMismatch: If it was made with another identity.
-            IndexMissing: If there is none, and no identity to make one with.
+            IndexMismatch: If the index has another identity.
+            IndexMissing: If there is no index, and no identity is given.
             IndexLocked: If another writer is open.
         """
-        raise NotImplementedError("give the method `open_writer`")
+        raise NotImplementedError("define the method `open_writer`")
 
     def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
-        """Open a reader of the index at this place; the given part of the identity must agree.
+        """Open a reader of the index at a place; the given part of the identity must agree.
 
         Raises:
-            IndexMismatch: If it does not.
-            IndexMissing: If there is none.
+            IndexMismatch: If the index has another identity.
+            IndexMissing: If there is no index.
         """
-        raise NotImplementedError("give the method `open_reader`")
+        raise NotImplementedError("define the method `open_reader`")
 
     def open_viewer(self, place: Path, viewer: Viewer) -> IndexReader:
-        """Open a reader of the index at this place that shows only what a viewer may read.
+        """Open a reader of the index at a place that shows only what a viewer may read.
 
-        An index that refuses rules needs none.
+        An index that refuses rules does not need this method.
         """
-        raise NotImplementedError("give the method `open_viewer`, or refuse rules in `set_rights`")
+        raise NotImplementedError("define `open_viewer`, or refuse rules in `set_rights`")
 
     @pytest.fixture
     def index(self, tmp_path: Path) -> Iterator[tuple[IndexWriter, IndexReader]]:
@@ -123,7 +122,7 @@ class IndexConformance(LateVectorsConformance):
         }
         assert reader.keyword_search("zebra", k=5) == []
         assert reader.keyword_search("", k=5) == []
-        # A score of 0 would rank chunks that hold no word of the query.
+        # A chunk without any word of the query would have a score of 0.
         assert all(match.score > 0 for match in reader.keyword_search("sea dogs", k=5))
 
     def test_documents_without_words_are_found_by_vector(
@@ -175,7 +174,7 @@ class IndexConformance(LateVectorsConformance):
             assert len(reader.keyword_search(text, k=9)) == 2
             before = reader.status()
             writer.purge()
-            # A reader that opens after the purge has no memory of the words before it.
+            # A reader that opens after the purge never saw the words before it.
             with self.open_reader(place) as fresh:
                 matches = fresh.keyword_search(text, k=9)
                 for side in (writer, reader):
@@ -196,7 +195,7 @@ class IndexConformance(LateVectorsConformance):
         put(writer, CATS, SHIPS, entry("deep", ["The sea is deep, cats swim."], [[0, 1]]))
         assert reader.keyword_search("cats sleep", k=9)[0].chunk_id == "cats#0"
         writer.forget(["/c/cats"], purge=False)
-        # A context from before the snapshot, so that a search in it is outside of the snapshot.
+        # Copied before the snapshot, so that a search in this context is outside of the snapshot.
         later = copy_context()
         with reader.snapshot():
             assert reader.get_document("cats") is None
@@ -267,7 +266,7 @@ class IndexConformance(LateVectorsConformance):
             writer.optimize()
             with reader.snapshot():
                 assert read_all() == before
-            # Threads that carry the context share the snapshot; others see the present state.
+            # Threads with the context share the snapshot; others see the present state.
             with ThreadPoolExecutor(2) as threads:
                 carried = [threads.submit(copy_context().run, read_all) for _ in range(2)]
                 assert [future.result() for future in carried] == [before, before]
@@ -289,9 +288,8 @@ class IndexConformance(LateVectorsConformance):
             assert reader.keyword_search("ships sea", k=9) == []
         assert [m.chunk_id for m in reader.keyword_search("ships sea", k=9)] == ["ships#0"]
         with writer.snapshot():
-            put(
-                writer, entry("boats", ["Boats drift."], [[0, 1]])
-            )  # not even the writer's own change shows
+            # Not even the writer's own change is visible.
+            put(writer, entry("boats", ["Boats drift."], [[0, 1]]))
             assert writer.keyword_search("boats", k=9) == []
         assert [m.chunk_id for m in writer.keyword_search("boats", k=9)] == ["boats#0"]
 
@@ -300,7 +298,7 @@ class IndexConformance(LateVectorsConformance):
         twins = [entry(name, ["the same words"], [[1]]) for name in "fadbe"]
         put(writer, *twins)
         expected = ["a#0", "b#0", "d#0"]
-        # The titles differ in one letter, which is no word of the query, so all scores are equal.
+        # The titles differ only in one letter, which is no word of the query: all scores are equal.
         assert [m.chunk_id for m in reader.keyword_search("same words", k=3)] == expected
         assert [m.chunk_id for m in reader.vector_search(axis(1), k=3)] == expected
 
@@ -396,7 +394,7 @@ class IndexConformance(LateVectorsConformance):
         try:
             writer.set_rights(rules)
         except UsageError:
-            rules = []  # an engine that cannot hold them must not seem to
+            rules = []  # an engine that refuses rules must not return any
         assert list(reader.get_rights()) == list(writer.get_rights()) == rules
 
     def test_a_hidden_document_does_not_exist_for_a_viewer(
@@ -464,16 +462,16 @@ class IndexConformance(LateVectorsConformance):
         writer.set_rights([ReadingRule("*", ("staff",)), narrow])
         put(writer, cats, SHIPS)
         self._check_viewers(tmp_path / "index")
-        # Changes of the rules count for what is stored too, and back.
+        # Changes of the rules also apply to stored documents.
         writer.set_rights([])
         writer.set_rights([ReadingRule("*", ("staff",)), narrow])
         self._check_viewers(tmp_path / "index")
-        # At a second place that others may read, the document stays hidden.
+        # The document stays hidden if it is also at a place that others may read.
         writer.put([], [source(cats, "/open/cats")])
         self._check_viewers(tmp_path / "index")
         writer.forget(["/c/cats"])
         with self.open_viewer(tmp_path / "index", Viewer(frozenset({"staff", "eve"}))) as viewer:
-            assert viewer.get_document("cats")  # the rule of the other place is gone with it
+            assert viewer.get_document("cats")  # the rule of the other place is gone too
         put(writer, CATS)  # a version that names no readers
         with self.open_viewer(tmp_path / "index", Viewer(frozenset({"staff"}))) as viewer:
             assert viewer.get_document("cats") is None  # its place has the rule again
@@ -517,7 +515,7 @@ class IndexConformance(LateVectorsConformance):
         ]
         assert reader.list_limits(ids) == {"cats": cats, "ships": []}
         assert writer.list_limits(["ships"]) == {"ships": []}
-        # What is told is what counts: whoever all lists name sees the document, and nobody else.
+        # A viewer sees the document if and only if each of the lists names the viewer.
         for names in combinations(("staff", "boards", "leads", "user:ana", "vets", "user:eve"), 3):
             is_named = all(set(names) & set(limit.readers) for limit in cats)
             with self.open_viewer(tmp_path / "index", Viewer(frozenset(names))) as viewer:
@@ -709,7 +707,7 @@ class IndexConformance(LateVectorsConformance):
             self.open_reader(tmp_path, other)
         with pytest.raises(IndexMismatch):
             self.open_writer(tmp_path, other)
-        # A reader names only the part of the identity that it depends on.
+        # A reader gives only the part of the identity that it depends on.
         self.open_reader(tmp_path, {"embedder.model": "axes"}).close()
 
     def test_writers_exclude_or_wait_for_each_other(self, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A few documents made by hand, ready to be stored in an index."""
+"""A few made-up documents for indexes."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ IDENTITY = {"embedder.model": "axes", "chunker.name": "lines"}
 
 
 def axis(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """Make a vector of four numbers, the missing ones 0."""
+    """Make a vector of four numbers; missing numbers are 0."""
     vector = np.zeros(4, dtype=np.float32)
     vector[: len(values)] = values
     return vector
 
 
 def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: Scalar) -> Entry:
-    """Make a document of these chunks, ready to be stored."""
+    """Make the entry of a document with chunks of these texts and vectors."""
     text, chunks, start = "\n".join(texts), [], 0
     for ordinal, chunk_text in enumerate(texts):
         span = Span(start, start + len(chunk_text))
@@ -43,7 +43,7 @@ def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: S
         language="en",
         metadata=metadata,
         blocks=(Block(kind="paragraph", span=Span(0, len(text)), headings=("Part",), page=1),),
-        # Lines start late and skip some, as those of a file with a header would.
+        # Line numbers start late and have gaps, as in a file with a header.
         lines=((0, 3), (len(text) // 2, 7)),
     )
     matrix = np.array([axis(*vector) for vector in vectors], dtype=np.float32)
@@ -51,7 +51,7 @@ def entry(name: str, texts: list[str], vectors: list[list[float]], **metadata: S
 
 
 def source(item: Entry, path: str = "") -> SourceRecord:
-    """Make the record of the file that an entry was read from."""
+    """Make the source record of an entry; by default the path is that of its document."""
     return SourceRecord(
         path=path or item.document.path,
         digest=item.digest,
@@ -61,12 +61,16 @@ def source(item: Entry, path: str = "") -> SourceRecord:
 
 
 def put(writer: IndexWriter, *entries: Entry) -> None:
-    """Store documents, each read at its own path."""
+    """Store documents with their source records."""
     writer.put(entries, [source(item) for item in entries])
 
 
 def get_vectors(item: Entry) -> Matrix:
-    """Return the vectors that came with an entry."""
+    """Return the vectors of an entry.
+
+    Raises:
+        ValueError: If it has none.
+    """
     if item.vectors is None:
         raise ValueError(f"{item.document.id} has no vectors yet; fill them first")
     return item.vectors

@@ -10,10 +10,10 @@ from fathom.types import Filter
 
 
 class LateVectorsConformance:
-    """The suite of late vectors, as a part of `IndexConformance`, which opens the index."""
+    """The suite of late vectors, a part of `IndexConformance`, which opens the index."""
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
-        """Open the writer of the index at this place, as `IndexConformance.open_writer`."""
+        """Open the writer of the index at a place, as `IndexConformance.open_writer` does."""
         raise NotImplementedError
 
     def test_vectors_are_kept_until_their_document_is_stored(
@@ -59,7 +59,7 @@ class LateVectorsConformance:
         while chunks := writer.list_unembedded_chunks("", most=1, after=after):
             assert reader.status().content != expected.content
             after = chunks[-1].id
-            # A chunk may have gone since its vector was computed, which must not matter.
+            # A chunk may have been removed since its vector was computed, which must not matter.
             writer.fill("", {after: vectors[after], "gone#0": axis(1)})
             seen.add(reader.get_revision())
         assert len(seen) == 4

@@ -1,4 +1,4 @@
-"""The conformance suite of sources: what a synchronization must hold for every kind."""
+"""The conformance suite of sources, for the synchronization of every kind."""
 
 import os
 import random
@@ -22,7 +22,7 @@ from fathom.testing.doubles import make_engine
 
 NAME = "world"
 KILLS = int(os.environ.get("SOURCE_KILLS", "3"))
-"""The kills of the test of kills."""
+"""The number of kills in a test of kills."""
 _WORDS = ("harbour", "ferry", "permit", "ledger", "bridge", "winter", "notice", "quarry")
 _FORKER = """
 import os, signal, sys, time
@@ -52,14 +52,14 @@ def run(seconds):
 for line in sys.stdin:
     print(run(float(line)), flush=True)
 """
-"""A program that synchronizes in children and kills them; a child has no imports to make."""
+"""A program that synchronizes in child processes and kills them; children import nothing."""
 
 
 class SourceWorld(Protocol):
     """A real place of documents that a test can change.
 
     Attributes:
-        url: Its URL as a source.
+        url: The URL of the place as a source.
         options: Further arguments of `Engine.sources.add`.
     """
 
@@ -67,7 +67,7 @@ class SourceWorld(Protocol):
     options: Mapping[str, Any]
 
     def write(self, texts: Mapping[str, str]) -> None:
-        """Write files by their names, which may hold slashes; others stay."""
+        """Write texts to files; names may contain slashes, and other files stay."""
         ...
 
     def remove(self, *names: str) -> None:
@@ -75,16 +75,16 @@ class SourceWorld(Protocol):
         ...
 
     def stop(self) -> None:
-        """Let the server die, or take the folder away."""
+        """Stop the server, or make the folder unavailable."""
         ...
 
     def start(self) -> None:
-        """Bring the same place back."""
+        """Make the same place available again."""
         ...
 
 
 def write_texts(number: int, edition: int = 0) -> dict[str, str]:
-    """Return texts of files by their names; in each edition about every third one is new."""
+    """Return texts by file name; each edition changes about every third text."""
     texts = {}
     for serial in range(number):
         age = edition if serial % 3 == edition % 3 else 0
@@ -105,12 +105,12 @@ def list_contents(engine: Engine) -> dict[str, tuple[str, str]]:
 
 
 def sync_and_kill(directory: Path, seconds: float, most_objects: int) -> Iterator[str]:
-    """Synchronize in children that are killed after random times; yield each outcome.
+    """Synchronize in child processes that are killed at random times; yield each outcome.
 
     Args:
         directory: The folder of the index.
-        seconds: The time that one synchronization takes.
-        most_objects: The number of objects of a batch.
+        seconds: The time of one synchronization.
+        most_objects: The number of objects in a batch.
     """
     command = [sys.executable, "-c", _FORKER, str(directory), NAME, str(most_objects)]
     instants = random.Random(7)  # noqa: S311 - no secret
@@ -127,23 +127,23 @@ def sync_and_kill(directory: Path, seconds: float, most_objects: int) -> Iterato
 
 
 class SourceFixtures:
-    """Engines over indexes that have the place of the fixture `world` as their source."""
+    """Engines over indexes whose source is the fixture `world`."""
 
     @pytest.fixture
     def engine(self, tmp_path: Path, world: SourceWorld) -> Iterator[Engine]:
-        """An engine over a new index that has the place as its source."""
+        """An engine over a new index whose source is the place."""
         with self.open_new_engine(tmp_path / "index", world) as engine:
             yield engine
 
     @contextmanager
     def open_new_engine(self, directory: Path, world: SourceWorld) -> Iterator[Engine]:
-        """Open an engine over a new index that has the place as its source."""
+        """Open an engine over a new index whose source is the place."""
         with make_engine(directory) as engine:
             engine.sources.add(world.url, name=NAME, **world.options)
             yield engine
 
     def check_is_fresh(self, engine: Engine, world: SourceWorld, directory: Path) -> None:
-        """Check that an index holds what a new one would."""
+        """Check that an index has the same contents as a new one."""
         with self.open_new_engine(directory, world) as fresh:
             assert fresh.sources.sync(NAME).fault == ""
             assert list_contents(engine) == list_contents(fresh)
@@ -152,7 +152,7 @@ class SourceFixtures:
 
 
 class SourceChangeConformance(SourceFixtures):
-    """The part of the suite that covers most: objects that are new, changed, moved and gone."""
+    """The part of the suite on new, changed, moved and removed objects."""
 
     def test_only_changed_objects_are_fetched_and_gone_ones_are_removed(
         self, engine: Engine, world: SourceWorld, tmp_path: Path
@@ -173,7 +173,7 @@ class SourceChangeConformance(SourceFixtures):
 
 
 class SourceConformance(SourceChangeConformance):
-    """The suite of sources; subclasses give the fixture `world`, an empty place of their kind.
+    """The suite of sources; subclasses define the fixture `world`, an empty place of their kind.
 
     It covers the protocol `ingest.sources.base.DocumentSource` with `Engine.sources.sync`.
     """
@@ -261,7 +261,7 @@ class SourceConformance(SourceChangeConformance):
 
 
 def stop_after(world: SourceWorld, number: int) -> Callable[[SyncReport], None]:
-    """Return a callback that stops a place when it is called for this time."""
+    """Return a callback that stops a place when it is called for the given time, from 1."""
     counter = count(1)
 
     def stop(_report: SyncReport) -> None:
@@ -272,34 +272,34 @@ def stop_after(world: SourceWorld, number: int) -> Callable[[SyncReport], None]:
 
 
 def name_readers(*readers: str) -> str:
-    """Return the text of a file that names readers."""
+    """Return the text of a sidecar that names readers."""
     return f"readers = [{', '.join(map(repr, readers))}]\n"
 
 
 class SidecarFixtures(SourceFixtures):
-    """Engines over indexes with rules, and what somebody may read in them."""
+    """Engines over indexes with rules, and checks of what viewers may read."""
 
     @pytest.fixture
     def engine(self, tmp_path: Path, world: SourceWorld) -> Iterator[Engine]:
-        """An engine over a new index with rules, by which everybody may read everything."""
+        """An engine over a new index whose rules let everybody read everything."""
         with self.open_new_engine(tmp_path / "index", world) as engine:
             self.give_rules(engine, tmp_path)
             yield engine
 
     def give_rules(self, engine: Engine, folder: Path) -> None:
-        """Give an index a document of its own, and rules that close nothing."""
+        """Add a document and rules that let everybody read everything to an index."""
         (folder / "rules.md").write_text("# Rules\n\nFor all.\n")
         engine.ingest([folder / "rules.md"], rights=[ReadingRule("*", (EVERYBODY,))])
 
     def list_shown(self, engine: Engine, *names: str) -> set[str]:
-        """Return the names of the documents of the source that somebody may read."""
+        """Return the names of the source's documents that a viewer with these names may read."""
         with engine.open_for(Viewer(frozenset(names))) as viewer:
             shown = {unquote(Path(summary.path).name) for summary in viewer.documents.list()}
         return shown - {"rules.md"}
 
 
 class SidecarChangeConformance(SidecarFixtures):
-    """The part of the suite for sources that list the files that name readers of documents."""
+    """The part of the suite on changes of sidecars, the files that name readers of documents."""
 
     def test_sidecars_count_without_a_change_of_their_documents(
         self, engine: Engine, world: SourceWorld
@@ -335,7 +335,7 @@ class SidecarChangeConformance(SidecarFixtures):
         assert self.list_shown(engine, "hr") == {"two.md", "b c.md"}
 
         world.write({"a/two.md.readers.toml": "readers = ["})
-        for _ in range(2):  # until it is mended
+        for _ in range(2):  # until it is repaired
             report = engine.sources.sync(NAME)
             (failure,) = [file for file in report.ingested.files if file.is_bad]
             assert failure.path.endswith("two.md.readers.toml")
@@ -365,19 +365,19 @@ class SidecarChangeConformance(SidecarFixtures):
 
 
 class SidecarSecrecyConformance(SidecarFixtures):
-    """The part of the suite on what nobody else may see of a document that names its readers.
+    """The part of the suite on the secrecy of documents with sidecars.
 
-    Subclasses give the fixture `world`. At no instant may anybody read a text whose sidecar names
-    only others.
+    Subclasses define the fixture `world`. At no time may anybody read a text whose sidecar does not
+    name them.
     """
 
     STOPS: ClassVar = (3, 9, 12)
     """The numbers of listed and compared objects after which the source dies."""
 
     def write_editions(self, edition: int) -> tuple[dict[str, str], list[str]]:
-        """Return texts, and the names of the sidecars that are gone, of a place that turns.
+        """Return the files of an edition of the place, and the names of removed sidecars.
 
-        In each edition other documents are secret; every secret text has its sidecar.
+        In each edition other documents are secret; each secret text has a sidecar.
         """
         texts, gone = {}, []
         for number in range(9):
@@ -397,14 +397,14 @@ class SidecarSecrecyConformance(SidecarFixtures):
                 assert "Secret" not in stranger.documents.get(summary.id).text
 
     def write_edition(self, world: SourceWorld, edition: int) -> None:
-        """Turn the place to an edition."""
+        """Write an edition to the place."""
         texts, gone = self.write_editions(edition)
         world.write(texts)
         if gone:
             world.remove(*gone)
 
     def check_is_settled(self, engine: Engine, edition: int) -> None:
-        """Check that everybody may read what they should of an edition."""
+        """Check that viewers may read exactly the documents of an edition that they should."""
         texts, _ = self.write_editions(edition)
         shown = {Path(name).name for name, text in texts.items() if "Open" in text}
         assert self.list_shown(engine) == shown
@@ -461,4 +461,4 @@ class SidecarSecrecyConformance(SidecarFixtures):
 
 
 class SidecarConformance(SidecarChangeConformance, SidecarSecrecyConformance):
-    """The suite of sources whose objects may name the readers of others."""
+    """The suite of sources that can have sidecars."""

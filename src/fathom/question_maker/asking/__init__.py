@@ -1,4 +1,4 @@
-"""Rules that turn a sentence into questions that it answers; English and Indonesian."""
+"""Rules that turn an English or Indonesian sentence into questions that it answers."""
 
 from collections.abc import Collection
 
@@ -12,14 +12,14 @@ __all__ = ["PosedQuestion", "pose_questions"]
 def pose_questions(
     sentence: str, language: Language, common: Collection[str] = ()
 ) -> list[PosedQuestion]:
-    """Return the questions that `sentence` answers by itself; none where no pattern fits.
+    """Return the questions that a sentence answers by itself; none if no rule matches.
 
-    Deterministic. The answer to a question is the text of its span, verbatim.
+    The answer to a question is the text of its span.
 
     Args:
         sentence: One sentence of a document.
-        language: `id`; anything else counts as English.
-        common: Words that the document has in small letters too, so that they are no names.
+        language: The language; anything except `id` counts as English.
+        common: The words that the document also has in small letters, so that they are no names.
     """
     rules = indonesian.pose_questions if language == "id" else english.pose_questions
     return [

@@ -1,4 +1,4 @@
-"""A question posed by rule, and the test whether a sentence is fit for one."""
+"""The question that a rule poses, and the check of a sentence for rules."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fathom.types import Span
 
 _LEAST_WORDS, _MOST_WORDS = 4, 45
-"""Words of a sentence that can be asked about."""
+"""The number of words of a sentence for rules."""
 _MARKUP = re.compile(r"[|\\{}<>=_\[\]\u2026]|https?:|\s-\s*$|\n\s*\n|^\W*\d+[.)]")
 _ENDS = re.compile(r"[.](?:[\"'\u201d)]*)$")
 _BLANKS = re.compile(r"\s+")
@@ -21,7 +21,7 @@ class PosedQuestion:
     Attributes:
         text: The question.
         answer: The span of the answer in the sentence.
-        rule: The pattern behind the question: `when`, `how many`, ...
+        rule: The name of the rule, such as `when` or `how many`.
         numeric: Whether the answer is a number or an amount.
         several: Whether the answer is a list.
         subject: The subject of the question, as the sentence names it.
@@ -38,7 +38,7 @@ class PosedQuestion:
 
 
 def is_plain(sentence: str) -> bool:
-    """Return whether a sentence is whole, of a usual length, and free of markup and code."""
+    """Return whether a sentence is complete, of a usual length, and without markup and code."""
     words = sentence.split()
     return (
         _LEAST_WORDS <= len(words) <= _MOST_WORDS
@@ -52,7 +52,7 @@ def is_plain(sentence: str) -> bool:
 
 
 def tidy_question(question: str) -> str:
-    """Return a question in one line, with single blanks, none before marks, and no brackets."""
+    """Clean up a question: one line, a capital, single blanks, and no text in brackets."""
     text = _BLANKS.sub(" ", _BRACKETS.sub("", question)).strip().rstrip(".,;: ?")
     text = _BLANK_BEFORE_MARK.sub(r"\1", text).replace(" 's ", "'s ")
     return f"{text[:1].upper()}{text[1:]}?" if text else ""

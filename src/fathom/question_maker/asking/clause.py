@@ -1,4 +1,4 @@
-"""The main clause of an English sentence, taken apart so that an element can be asked for."""
+"""The main clause of an English sentence, with the elements that questions ask for."""
 
 import re
 from collections.abc import Collection
@@ -24,7 +24,7 @@ _ADVERB = re.compile(
     r"(?:first|also|then|now|often|always|only|later|still|further|well|even|just|already|soon|"
     r"thus|long|\w{3,}ly)$"
 )
-# Words that no subject may begin with: it would refer to another sentence, or be no subject.
+# A subject that begins with one of these words refers to another sentence, or is no subject.
 _NO_SUBJECT = split_words("""
 it this that these those they he she we i you there here its their his her our my your such
 another other others both each some many most all several few one if when while although though
@@ -59,9 +59,9 @@ _UNCLEAR_SUBJECT = re.compile(
     r"|^the (?:first|second|third|fourth|fifth|sixth|primary \w+|main \w+|highlight)$",
     re.IGNORECASE,
 )
-"""Subjects that name two things, or one that only its place in the text identifies."""
+"""Subjects that name two things, or something that cannot be understood without the text."""
 _MOST_SUBJECT_WORDS = 11
-"""Words of a sentence before its verb, at most."""
+"""The number of words of a sentence before its verb, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,15 @@ class Clause:
     """The main clause of a sentence.
 
     Attributes:
+        sentence: The sentence.
         subject: The span of the subject.
-        aux: The auxiliary verb before the subject in a question.
-        verb: The verb behind the subject in a question; empty where `aux` is the only verb.
+        aux: The auxiliary verb before the subject of a question.
+        verb: The verb after the subject of a question; empty if `aux` is the only verb.
         finite: The span of the whole verb in the sentence.
-        tail: The span from behind the verb to the end of the clause.
-        passive: Whether something is done to the subject.
-        when: The span of a time before the subject.
-        common: Words that are no names, whatever their capitals.
+        tail: The span from the end of the verb to the end of the clause.
+        passive: Whether the verb is passive.
+        when: The span of a time before the subject; `None` without one.
+        common: The words that are no names, even with a capital.
     """
 
     sentence: str
@@ -91,7 +92,7 @@ class Clause:
 
     @property
     def about(self) -> str:
-        """The subject as it stands within a question."""
+        """The subject as it is written within a question."""
         return lower_noun(self.subject.cut(self.sentence), self.common)
 
     @property
@@ -101,11 +102,11 @@ class Clause:
 
     @property
     def main(self) -> str:
-        """The last word of the verb in the question; empty where there is none."""
+        """The last word of `verb`; empty if there is none."""
         return self.verb.split()[-1] if self.verb else ""
 
     def ask(self, word: str, rest: str) -> str:
-        """Return the clause as a question behind a question word."""
+        """Return the question that begins with a question word, with `rest` after the verb."""
         return tidy_question(f"{word} {self.aux} {self.about} {self.verb} {rest}")
 
     def omit(self, start: int, end: int) -> str:
@@ -120,7 +121,7 @@ class _Word(NamedTuple):
 
 
 class _Verb(NamedTuple):
-    """A verb: its words in a question, their number in the sentence, and whether it is passive."""
+    """A verb: its words in a question, and the number of its words in the sentence."""
 
     aux: str
     verb: str
@@ -129,14 +130,14 @@ class _Verb(NamedTuple):
 
 
 def lower_noun(text: str, common: Collection[str]) -> str:
-    """Return a noun as it stands within a sentence, without the capital of a first word."""
+    """Return a noun as it is written within a sentence, without the capital of a first word."""
     head, _, _ = text.partition(" ")
     small = head in {"The", "A", "An"} or (head.lower() in common and head[1:].islower())
     return f"{head.lower()}{text[len(head) :]}" if small else text
 
 
 def parse_clause(sentence: str, common: Collection[str]) -> Clause | None:
-    """Return the clause that a sentence is or begins with; `None` where it is not clear."""
+    """Parse the clause with which a sentence begins; `None` if it is not clear."""
     start, when = 0, None
     if re.match(r"(?:In|On|Since|At|By)\s", sentence):
         when = _find_leading_time(sentence)
@@ -168,14 +169,14 @@ def parse_clause(sentence: str, common: Collection[str]) -> Clause | None:
 
 
 def _find_leading_time(sentence: str) -> Span | None:
-    """Return the time at the beginning of a sentence: "In 1891, ..."."""
+    """Return the span of the time at the beginning of a sentence, such as in "In 1891, ..."."""
     comma, first = sentence.find(", "), sentence.find(" ") + 1
     times = find_spans("time", sentence, "") or []
     return next((span for span in times if span.start == first and span.end == comma), None)
 
 
 def _find_verb(words: list[_Word]) -> int:
-    """Return the index of the word where the verb begins; 0 where none is sure."""
+    """Return the index of the first word of the verb; 0 if it is not clear."""
     first = words[0].text.lower() if words else ","
     if first in _NO_SUBJECT or first in map_third_persons() or first.endswith(","):
         return 0
@@ -184,7 +185,7 @@ def _find_verb(words: list[_Word]) -> int:
         return 0
     for at in range(1, min(len(words) - 1, _MOST_SUBJECT_WORDS)):
         word = words[at].text
-        # A clause within the subject: its verb would be taken for the main one.
+        # In a clause within the subject, its verb would count as the main verb.
         if words[at - 1].text[-1:] in ",;:" or word.lower() in _SUBORDINATE:
             return 0
         if word in _FINITE or _is_finite(words, at):
@@ -204,7 +205,7 @@ def _is_finite(words: list[_Word], at: int) -> bool:
 
 
 def _has_another_verb(words: list[_Word]) -> bool:
-    """Return whether a further verb follows in the clause, so that the first form is no verb."""
+    """Return whether another verb follows in the clause, so that the first form is a participle."""
     for word, _, _ in words:
         if word.lower() in _FINITE:
             return True
@@ -227,7 +228,7 @@ def _parse_verb(words: list[_Word], at: int) -> _Verb | None:
         return _Verb(word, lead + done, adverbs + 2 + passive, passive)
     if word in HAVE:
         return _parse_have(word, lead, rest, adverbs)
-    # Adverbs are understood behind an auxiliary only: "was later built".
+    # Adverbs are parsed only after an auxiliary: "was later built".
     if adverb_words:
         return None
     past = map_past_forms().get(word)
@@ -235,7 +236,7 @@ def _parse_verb(words: list[_Word], at: int) -> _Verb | None:
 
 
 def _is_participle(word: str) -> bool:
-    """Return whether a word behind a form of be or have is a past participle."""
+    """Return whether a word after a form of "be" or "have" is a past participle."""
     return word in map_participles() or (word.endswith("ed") and len(word) > 4)
 
 
@@ -256,14 +257,14 @@ def _parse_have(word: str, lead: str, rest: list[str], adverbs: int) -> _Verb | 
 
 
 def _find_core(sentence: str, tail: Span) -> Span:
-    """Return the tail up to the end of the main clause, past the commas of dates and places."""
+    """Return the tail up to the end of the main clause, past commas in dates and places."""
     protected = [
         *(find_spans("time", sentence, "") or ()),
         *(find_spans("place", sentence, "") or ()),
     ]
     ends = [match.start() for match in _ENDS.finditer(sentence, tail.start - 1, tail.end)]
     joints = _JOINT.finditer(sentence, tail.start, tail.end)
-    # "and" before a verb begins another clause, elsewhere it joins two nouns.
+    # "and" before a verb begins another clause; otherwise it joins two nouns.
     ends += [
         match.start() for match in joints if match["verb"] in map_past_forms() | map_third_persons()
     ]
@@ -272,7 +273,7 @@ def _find_core(sentence: str, tail: Span) -> Span:
 
 
 def _is_whole(clause: Clause) -> bool:
-    """Return whether the clause has one verb, and a subject that can be understood alone."""
+    """Return whether a clause has one verb, and a subject that can be understood alone."""
     subject = clause.subject.cut(clause.sentence)
     if re.search(r"\b(?:is|are|was|were|has|had)\b|[;:]\s", clause.rest):
         return False

@@ -109,12 +109,12 @@ _HOW_TO = re.compile(
 
 
 def pose_questions(sentence: str, common: Collection[str]) -> list[PosedQuestion]:
-    """Return the questions of an English sentence; `asking.pose_questions` has the arguments."""
+    """Return the questions of an English sentence, as `asking.pose_questions` does."""
     if not is_plain(sentence) or _SPEECH.search(sentence):
         return []
     questions = [*_ask_consequence(sentence), *_ask_instruction(sentence)]
     clause = parse_clause(sentence, common)
-    # A denied clause answers no question, and "it" means nothing outside of the text.
+    # A negated clause answers no question, and "it" is unclear outside of the text.
     if clause and not _DENIES.search(clause.rest) and not _POINTS_BACK.search(clause.about):
         questions += [question for rule in _RULES for question in rule(clause)]
     return [question for question in questions if _is_sound(question)]
@@ -138,7 +138,7 @@ def _ask_when(clause: Clause) -> Iterator[PosedQuestion]:
     times = [span for span in find_spans("time", sentence, "") or () if tail.start <= span.start]
     inside = [span for span in times if span.end <= tail.end]
     before = _TIME_BEFORE.search(sentence[tail.start : inside[0].start]) if inside else None
-    # Two times or a range: one of them alone would be half an answer.
+    # Of two times or a range, one time alone is only half of an answer.
     if before is None or len(inside) > 1 or _RANGE.match(sentence[inside[0].end :]):
         return
     prep = before["prep"]
@@ -159,7 +159,7 @@ def _ask_where(clause: Clause) -> Iterator[PosedQuestion]:
     for span in find_spans("place", sentence, clause.subject.cut(sentence)) or ():
         before = _PLACE_BEFORE.search(sentence[tail.start : max(tail.start, span.start)])
         is_time = any(time.start < span.end and span.start < time.end for time in times)
-        # Names of times look like places behind "in" or "on": "in March".
+        # Names of times after "in" or "on" look like places: "in March".
         if before and span.end <= tail.end and not is_time:
             rest = clause.omit(tail.start + before.start(), span.end)
             yield PosedQuestion(clause.ask("Where", rest), span, "where", subject=clause.about)
@@ -193,7 +193,7 @@ def _ask_count(clause: Clause) -> Iterator[PosedQuestion]:
     match = _COUNT.match(clause.rest)
     if not match or not clause.verb or clause.passive or match["num"] == "one":
         return
-    # These words belong to the number.
+    # These words are parts of the number.
     if re.match(r"(?:hundred|more|other|of)\b", match["things"]):
         return
     if re.search(rf"\b(?:{_UNIT}|{_CURRENCY})$", match["things"]) or re.match(
@@ -241,7 +241,7 @@ def _ask_who(clause: Clause) -> Iterator[PosedQuestion]:
         return
     has_name = any(clause.tail.start <= span.start < clause.tail.end for span in name_spans)
     finite = clause.finite.cut(clause.sentence)
-    # A bare short predicate fits many people, so the question would have many answers.
+    # A short predicate without a name is true for many people.
     if finite.split()[-1] in _HUMAN_ACTS and (has_name or len(clause.rest.split()) > 4):
         yield PosedQuestion(tidy_question(f"Who {finite} {clause.rest}"), clause.subject, "who")
 
@@ -277,7 +277,7 @@ def _ask_identity(clause: Clause) -> Iterator[PosedQuestion]:
 
 
 def _pose_definition(clause: Clause, word: str) -> PosedQuestion:
-    """Pose the question for the definition of the subject, without brackets at its end."""
+    """Pose the question for the definition of the subject; leave out brackets at its end."""
     rest = clause.rest.rstrip()
     relative = _RELATIVE.match(clause.sentence, clause.tail.start + len(rest))
     rest = re.sub(r"(?<!\s)\s*\([^()]*\)$", "", rest + (relative[0] if relative else ""))
@@ -290,7 +290,7 @@ def _ask_items(clause: Clause) -> Iterator[PosedQuestion]:
     if clause.finite.cut(clause.sentence).lower() not in _LIST_VERBS:
         return
     verb = clause.main
-    # "consist of": the items begin behind the three characters of "of ".
+    # After "consist", the items begin after the three characters of "of ".
     start = clause.tail.start + (3 if re.match(r"of\s", clause.rest) else 0)
     match = _ITEM_LIST.match(clause.sentence[start : len(clause.sentence) - 1])
     if match:

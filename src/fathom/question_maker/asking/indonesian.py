@@ -1,4 +1,4 @@
-"""Rules that turn an Indonesian sentence into questions: a question word replaces the answer."""
+"""Rules that turn an Indonesian sentence into questions by replacing the answer."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -75,7 +75,7 @@ _MEASURE = re.compile(
 )
 _AGENT = re.compile(r"\boleh\s+(?P<who>.+)$")
 _UNIQUE_ROLE = re.compile(r"^(?P<what>(?:[a-z]+ ){1,4}(?:dari |di |untuk )?(?P<whose>[A-Z].*))$")
-# Nouns and attributes that fit one thing only.
+# Nouns and attributes that only one thing can have.
 _UNIQUE = re.compile(
     r"\b(?:ter[a-z]{4,}|pertama|kedua|ketiga|terakhir|ibu kota|pusat|presiden|ketua|direktur|"
     r"pendiri|raja|"
@@ -118,7 +118,7 @@ class _Clause:
 
 
 def pose_questions(sentence: str, common: Collection[str]) -> list[PosedQuestion]:
-    """Return the questions of an Indonesian sentence; `asking.pose_questions` has the arguments."""
+    """Return the questions of an Indonesian sentence, as `asking.pose_questions` does."""
     clause = _parse_clause(sentence, common) if is_plain(sentence) else None
     if clause is None:
         return []
@@ -156,7 +156,7 @@ def _parse_clause(sentence: str, common: Collection[str]) -> _Clause | None:
         return None
     tail = Span(verb.end(), len(sentence) - 1)
     tail = _find_core(sentence, tail)
-    # A denied clause answers no question; a quotation is another speaker's sentence.
+    # A negated clause answers no question, and a quotation is from another speaker.
     if _DENIES.search(sentence[: tail.end]) or '"' in sentence:
         return None
     small = first in common and subject[1:2].islower()
@@ -230,7 +230,7 @@ def _ask_count(clause: _Clause) -> Iterator[PosedQuestion]:
         )
         return
     money = _MONEY.search(clause.rest)
-    # Only an amount at the end: text behind it would be lost from the question.
+    # Only an amount at the end, because the question would lose text after it.
     if money and not clause.rest[money.end() :].strip():
         remainder = clause.omit(clause.tail.start + money.start(), clause.tail.end)
         remainder = re.sub(rf"^{_IS}\s*", "", remainder)
@@ -294,7 +294,7 @@ def _ask_identity(clause: _Clause) -> Iterator[PosedQuestion]:
         and _UNIQUE.search(reversed_match["what"])
         and not _VERB_FORM.match(rest.split()[0])
     ):
-        # A role that only one can have asks for its holder, other nouns for a definition.
+        # A unique role asks for its holder; other nouns ask for a definition.
         word = "Siapa" if _PEOPLE.match(rest) else "Apa"
         yield PosedQuestion(
             tidy_question(f"{word} {reversed_match['what']}"), name_spans[0], "which"

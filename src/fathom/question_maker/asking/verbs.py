@@ -1,4 +1,4 @@
-"""Forms of the English verbs for questions."""
+"""The forms of English verbs in questions."""
 
 import re
 from functools import cache
@@ -44,7 +44,7 @@ _IRREGULAR = (
     "|take took taken|teach taught taught|tell told told|think thought thought"
     "|undergo underwent undergone|wear wore worn|win won won|write wrote written"
 )
-# Forms that are a third person of a verb, but more often a plural noun.
+# Forms that can be the third person of a verb, but more often are plural nouns.
 _NOUNS = split_words("""
 acts aids aims calls causes changes checks claims controls covers demands designs displays ends
 estimates exports features fires forces forms gains grants hosts houses imports increases
@@ -62,7 +62,7 @@ def _form_past(base: str) -> str:
         return f"{base}d"
     if base.endswith("y") and base[-2] not in "aeiou":
         return f"{base[:-1]}ied"
-    # English doubles the last consonant of a stressed syllable only: "planned", but "opened".
+    # Only the last consonant of a stressed syllable is doubled: "planned", but "opened".
     short = len(re.findall(r"[aeiou]+", base)) == 1 or base in _STRESSED_LAST
     return f"{base}{base[-1]}ed" if short and _DOUBLED.search(base) else f"{base}ed"
 
@@ -81,7 +81,7 @@ def _list_irregular_verbs() -> list[list[str]]:
 
 @cache
 def map_past_forms() -> dict[str, str]:
-    """Return the base of each form of the past tense."""
+    """Return the base form of each past tense."""
     # Without "base": "based" is nearly always a participle.
     regular = {_form_past(base): base for base in _REGULAR - {"base"}}
     return regular | {past: base for base, past, _ in _list_irregular_verbs()}
@@ -89,7 +89,7 @@ def map_past_forms() -> dict[str, str]:
 
 @cache
 def map_third_persons() -> dict[str, str]:
-    """Return the base of each third person that is more often a verb than a plural."""
+    """Return the base form of each third person, without forms that are more often plural nouns."""
     bases = {*_REGULAR, *(base for base, _, _ in _list_irregular_verbs())}
     return {third: base for base in bases if (third := _form_third_person(base)) not in _NOUNS}
 
@@ -102,5 +102,5 @@ def map_participles() -> dict[str, str]:
 
 
 def is_noun(word: str) -> bool:
-    """Return whether a form like a third person is more often a plural."""
+    """Return whether a form of the third person is more often a plural noun."""
     return word in _NOUNS
