@@ -451,6 +451,19 @@ def test_a_deletion_leaves_the_file_that_an_upload_before_it_replaced(
     assert fresh_client.get(f"/api/v1/documents/{new}").json()["file"]
 
 
+def test_a_document_that_is_gone_when_its_deletion_begins_is_missing(
+    fresh_client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app: Any = fresh_client.app
+    space, go_on = app.state.workspaces.get_workspace(LOCAL), Event()
+    send_files(fresh_client, ("pier.md", b"# Old pier\n\nThe pier is closed."))
+    old = get_document(fresh_client, "Old pier")["id"]
+    space.jobs.submit(go_on.wait)
+    space.jobs.submit(lambda: space.engine.documents.remove([old]))
+    problem = delete_while_busy(fresh_client, monkeypatch, old, go_on)
+    assert (problem["status"], problem["title"]) == (404, "document missing")
+
+
 def test_a_deletion_leaves_the_file_that_an_upload_stores_meanwhile(
     fresh_client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -425,10 +425,12 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
 
     The corpus file of a record stays, because it holds other records.
     """
-    document = find_document(space, document_id)
+    find_document(space, document_id)  # before the wait
 
     def remove() -> int:
-        # Only now, because a job before it may have put a new document in one of the places.
+        # Only now, because a job or a deletion before it may have removed the document, or put
+        # another one in one of its places.
+        document = find_document(space, document_id)
         index = space.engine.reader(checked=False)
         places = [place.path for place in index.list_places(document.id)]
         files = [path for path in places if find_file(index, path, document.id) == path]
