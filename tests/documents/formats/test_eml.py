@@ -38,6 +38,21 @@ def test_plain_text_is_preferred_to_html() -> None:
     assert parse(mail.as_bytes()).text.endswith("\n\nplain")
 
 
+def test_a_page_is_read_where_the_plain_text_only_points_to_it() -> None:
+    mail = make_message("Bill", "Please read this message as HTML.")
+    rows = "".join(f"<tr><td>Skip {number}<td>{number} crowns" for number in range(20))
+    mail.add_alternative(f"<p>Your bill</p><table>{rows}</table>", subtype="html")
+    text = parse(mail.as_bytes()).text
+    assert "Skip 19 | 19 crowns" in text
+    assert "as HTML" not in text
+
+
+def test_a_page_with_little_more_than_the_plain_text_is_left_out() -> None:
+    mail = make_message("Bill", "The skip costs 40 crowns. " * 10)
+    mail.add_alternative(f"<p>{'The skip costs 40 crowns. ' * 10} Sent by post.", subtype="html")
+    assert "Sent by post" not in parse(mail.as_bytes()).text
+
+
 def make_multipart(kind: str, *parts: str) -> str:
     mark = f"mark-{kind}"
     inner = "".join(f"--{mark}\n{part}\n" for part in parts)

@@ -15,10 +15,15 @@ from typing import cast
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal, add_blocks
 from fathom.documents.decode import decode_text
+from fathom.documents.formats.html import parse as parse_html
 from fathom.types import Scalar
 
 _DEEPEST = 2
 _MOST_ATTACHMENTS = 100
+_STUB_RATIO, _STUB_WORDS = 2, 20
+"""A plain text is a stub if the page has more words than this ratio of its own, and these on top.
+
+The same text as a page has hardly more words."""
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 _SEPARATOR = re.compile(rb"(?:\A|\n\r?\n)From [^\r\n]+\r?\n(?=[!-9;-~]+:)")
@@ -158,9 +163,22 @@ def _choose_text(parts: list[EmailMessage]) -> Iterator[EmailMessage]:
     """Yield the best of several forms of a text, and the parts that are no form of it."""
     texts = [part for part in parts if _is_body(part)]
     plain = [part for part in texts if part.get_content_subtype() == "plain"]
-    filled = (part for part in plain if _get_text(part).strip())
-    best = next(filled, next((part for part in texts if part not in plain), None))
+    filled = next((part for part in plain if _get_text(part).strip()), None)
+    page = next((part for part in texts if part not in plain), None)
+    best = page if filled is None or (page and _is_stub(_get_text(filled), page)) else filled
     yield from (part for part in parts if part is best or not _is_form(part))
+
+
+def _is_stub(plain: str, page: EmailMessage) -> bool:
+    """Return whether a plain text only says that the page beside it is to be read."""
+    most = _STUB_RATIO * len(plain.split()) + _STUB_WORDS
+    data = _encode_page(page)
+    if len(data) <= most:  # a word has a byte at least
+        return False
+    try:
+        return len(parse_html(data).text.split()) > most
+    except ParseRefusal:
+        return False
 
 
 def _is_form(part: EmailMessage) -> bool:
