@@ -101,3 +101,17 @@ def test_hidden_text_is_left_out_and_reported(hidden: bytes) -> None:
 
 def test_small_text_that_can_be_read_stays() -> None:
     assert parse(rb"{\rtf1\fs24 The fee\fs10  is 9 crowns.}").unread == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (rb"Fee: {\strike 10 }12 crowns", "Fee: 12 crowns"),
+        (rb"Fee: \strike 1\b 0\b0\strike0 12", "Fee: 12"),
+        (rb"{\striked1 Old.}\par New.", "New."),
+        (rb"\strike Old.\plain\par New.", "New."),
+    ],
+)
+def test_struck_text_is_left_out_and_reported(source: bytes, text: str) -> None:
+    parsed = parse(rb"{\rtf1\ansi " + source + b"}")
+    assert (parsed.text, parsed.unread) == (text, "hidden text left out in 1 place")

@@ -14,7 +14,6 @@ from fathom.documents.decode import decode_markup
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.hidden_style import has_background, hides_text, parse_style
 from fathom.documents.formats.list_numbers import format_number
-from fathom.documents.formats.struck import mark_elements
 from fathom.documents.formats.superscripts import LONGEST_BEFORE, choose_sign
 from fathom.types import Scalar
 
@@ -32,7 +31,6 @@ _BLOCKS = frozenset({
 _ROW_GROUPS = frozenset({"table", "thead", "tbody", "tfoot"})
 """The elements that begin anew: no cell of an earlier row reaches into them."""
 _CELLS = frozenset({"td", "th"})
-_LINES = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "pre", "table", "tr"})
 _STRUCK = frozenset({"del", "s", "strike"})
 _SHIFTED = frozenset({"sup", "sub"})
 _BARS = frozenset({"/", "\u2044"})
@@ -307,14 +305,13 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
     _drop_hidden_text(builder, roots)
     for part in roots:
         if isinstance(part.tag, str):  # a sibling may be a comment
-            mark_elements(part, _is_struck, _is_block)
             _mark_superscripts(part)
         HtmlWalk(builder).add_tree(part)
     return " ".join((root.findtext(".//title") or "").split()), _read_facts(root)
 
 
 def _drop_hidden_text(builder: Builder, roots: Sequence[html.HtmlElement]) -> None:
-    """Drop the text that is drawn so that no reader sees it, and count it for `unread`.
+    """Drop the text that is struck through, or that no reader sees, and count it for `unread`.
 
     White letters are dropped only if their background is surely white.
     """
@@ -327,7 +324,8 @@ def _drop_hidden_text(builder: Builder, roots: Sequence[html.HtmlElement]) -> No
             continue
         style = parse_style(element.get("style") or "")
         on_white = on_white and not (_PAINTED & set(element.keys()))
-        if element.getparent() is not None and hides_text(style, on_white=on_white):
+        is_left_out = _is_struck(element) or hides_text(style, on_white=on_white)
+        if element.getparent() is not None and is_left_out:
             builder.skip_hidden(any(text.strip() for text in element.itertext()))
             element.drop_tree()
             continue
@@ -336,13 +334,8 @@ def _drop_hidden_text(builder: Builder, roots: Sequence[html.HtmlElement]) -> No
 
 
 def _is_struck(element: Any) -> bool:  # noqa: ANN401
-    """Return whether an element is struck through."""
+    """Return whether an element is struck through, so that its text no longer holds."""
     return element.tag in _STRUCK or "line-through" in (element.get("style") or "").lower()
-
-
-def _is_block(element: Any) -> bool:  # noqa: ANN401
-    """Return whether an element stands in lines of its own."""
-    return element.tag in _BLOCKS or element.tag in _CELLS or element.tag in _LINES
 
 
 def _mark_superscripts(root: Any) -> None:  # noqa: ANN401

@@ -46,6 +46,8 @@ _MAC_PAGES = {
 }  # fmt: skip
 """The encodings of the code pages of the Macintosh, which Python has by other names."""
 _ESCAPED = {b"~": "\u00a0", b"_": "-", b"-": ""}
+_SWITCHES = {b"v": "unseen", b"deleted": "deleted", b"strike": "struck", b"striked": "struck"}
+"""The properties of letters that a word switches on, and the same word with 0 off."""
 _DEEPEST = 1_000
 _TINIEST = 4
 """The largest size of letters, in half points, that nobody can read."""
@@ -58,6 +60,7 @@ class _Group:
     Attributes:
         hidden: Whether its text is not shown.
         tiny: Whether its letters are too small to be read.
+        struck: Whether its text is struck through.
         in_facts: Whether it is one of the document's properties.
         pieces: The text to which its text belongs: the document, a note or a property.
         font: The number of its font; -1 for none.
@@ -69,6 +72,7 @@ class _Group:
     unseen: bool = False  # hidden as a property of letters
     deleted: bool = False
     tiny: bool = False
+    struck: bool = False
     in_table: bool = False
     in_facts: bool = False
     font: int = -1
@@ -82,6 +86,7 @@ class _Group:
             self.unseen,
             self.deleted,
             self.tiny,
+            self.struck,
             self.in_table,
             self.in_facts,
             self.font,
@@ -243,7 +248,7 @@ class RtfReader:
         group = self._groups[at]
         if group.hidden or group.deleted:
             return
-        is_unseen = group.tiny or group.unseen
+        is_unseen = group.tiny or group.unseen or group.struck
         if text.strip():
             self.hidden_places += is_unseen and not self._was_unseen
             self._was_unseen = is_unseen
@@ -253,14 +258,12 @@ class RtfReader:
 
 def _set_property(group: _Group, word: bytes, number: int | None) -> None:
     """Set the property of letters or of a paragraph that a control word names."""
-    if word == b"v":
-        group.unseen = number != 0
-    elif word == b"deleted":
-        group.deleted = number != 0
+    if word in _SWITCHES:
+        setattr(group, _SWITCHES[word], number != 0)
     elif word == b"fs":
         group.tiny = number is not None and number <= _TINIEST
     elif word == b"plain":
-        group.unseen = group.tiny = False  # text of the usual size
+        group.unseen = group.tiny = group.struck = False  # text of the usual form
     elif word in {b"pard", b"intbl"}:
         group.in_table = word == b"intbl"
     elif word in {b"f", b"deff"}:

@@ -302,14 +302,14 @@ def test_raised_figures_are_no_digits_of_the_number_before_them() -> None:
     assert parse(make_package(body)).text == "10^12 a 5 m\n\n2 Waldweg"
 
 
-def test_struck_runs_are_marked() -> None:
+def test_struck_runs_are_left_out_and_reported() -> None:
     strike, double = "<w:strike/>", "<w:dstrike/>"
     body = p(r("Fee: ") + make_run("1", strike) + make_run("0 ", double) + r("12 crowns"))
     body += p(make_run("Old.", strike)) + p(make_run("Old too.", strike))
     body += p(make_run("New.", '<w:strike w:val="0"/>') + make_run(" ", strike))
-    assert parse(make_package(body)).text == (
-        "Fee: ~~10~~ 12 crowns\n\n~~Old.~~\n\n~~Old too.~~\n\nNew."
-    )
+    parsed = parse(make_package(body))
+    assert parsed.text == "Fee: 12 crowns\n\nNew."
+    assert parsed.unread == "hidden text left out in 4 places"
 
 
 def make_figure(name: str, link: str) -> str:

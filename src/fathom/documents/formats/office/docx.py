@@ -23,7 +23,6 @@ from fathom.documents.formats.office.package import (
     is_on,
 )
 from fathom.documents.formats.office.pictures import Pictures
-from fathom.documents.formats.struck import mark_texts
 from fathom.documents.formats.superscripts import choose_sign
 from fathom.documents.xml_members import (
     Element,
@@ -241,7 +240,6 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     body = find_child(root, "body")
     builder = Builder()
     builder.skip_hidden(drop_hidden_runs(root, package.read_related(name, "styles")))
-    _mark_struck_runs(root)
     _mark_superscripts(root)
     pictures = Pictures(package.archive, "/media/", recogniser)
     walk = _DocxWalk(package, name, builder, pictures)
@@ -250,19 +248,6 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
         walk.add_blocks(body)
     pictures.add_rest(builder)
     return pictures.build_document(builder, *package.read_properties())
-
-
-def _mark_struck_runs(root: Element) -> None:
-    """Put marks around runs that are struck through and follow each other."""
-    for is_struck, group in groupby(iter_descendants(root, "p", "r"), _is_struck):
-        if is_struck:
-            mark_texts(text for run in group for text in iter_children(run, "t"))
-
-
-def _is_struck(element: Element) -> bool:
-    """Return whether an element is a run that is struck through."""
-    properties = find_child(element, "rPr")
-    return any(is_on(find_child(properties, name)) for name in ("strike", "dstrike"))
 
 
 def _mark_superscripts(root: Element) -> None:

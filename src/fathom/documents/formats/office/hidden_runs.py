@@ -1,4 +1,4 @@
-"""Runs of a DOCX file that no reader sees: hidden, tiny, or white on the white page."""
+"""Runs of a DOCX file that are left out: struck through, hidden, tiny, or white on white."""
 
 from fathom.documents.formats.office.package import is_on
 from fathom.documents.xml_members import (
@@ -12,6 +12,8 @@ from fathom.documents.xml_members import (
 
 _TINIEST = 4
 """The largest size of letters, in half points, that nobody can read."""
+_LEFT_OUT = ("vanish", "strike", "dstrike")
+"""The properties of runs that are not shown, or struck through: such a text no longer holds."""
 _BRIGHTEST = 240
 """The least value of red, green and blue, of 255, in a colour that cannot be seen on white."""
 _GROUNDS = frozenset({"tbl", "txbxContent", "drawing", "pict"})
@@ -19,7 +21,7 @@ _GROUNDS = frozenset({"tbl", "txbxContent", "drawing", "pict"})
 
 
 def drop_hidden_runs(document: Element, styles: Element | None) -> int:
-    """Drop the runs that no reader sees, and return the number of those with text.
+    """Drop the runs that are struck through or unseen, and return the number of those with text.
 
     White letters are dropped only if their background is surely white.
 
@@ -51,12 +53,12 @@ def _is_shaded(paragraph: Element, *, styles: bool) -> bool:
 
 
 def _is_hidden(run: Element, *, on_white: bool) -> bool:
-    """Return whether no reader sees a run."""
+    """Return whether a run is struck through, or no reader sees it."""
     properties = find_child(run, "rPr")
     if properties is None:
         return False
     size = parse_number(get_value(properties, "sz"), default=_TINIEST + 1)
-    if is_on(find_child(properties, "vanish")) or size <= _TINIEST:
+    if size <= _TINIEST or any(is_on(find_child(properties, name)) for name in _LEFT_OUT):
         return True
     is_painted = any(find_child(properties, name) is not None for name in ("shd", "highlight"))
     return on_white and not is_painted and _is_white(get_value(properties, "color") or "")

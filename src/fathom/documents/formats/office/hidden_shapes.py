@@ -1,4 +1,4 @@
-"""Text of a PPTX slide that no reader sees: of hidden shapes, off the slide, tiny or transparent.
+"""Text of a PPTX slide that is left out: struck through, hidden, off the slide, tiny, transparent.
 
 White letters stay, because a slide may have any background.
 """
@@ -17,6 +17,7 @@ Edges = tuple[int, int]
 _USUAL: Edges = (9_144_000, 6_858_000)
 _TINIEST = 200
 """The largest size of letters, in hundredths of a point, that nobody can read."""
+_STRIKES = {"sngStrike", "dblStrike"}
 _FAINTEST = 10_000
 """The largest opacity, of 100,000, that nobody can see."""
 
@@ -57,9 +58,11 @@ def _is_hidden(element: Element, name: str) -> bool:
 
 
 def _is_invisible(properties: Element | None) -> bool:
-    """Return whether the properties of a run make its letters tiny or transparent."""
+    """Return whether the properties of a run strike it through, or make it tiny or transparent."""
     if properties is None:
         return False
+    if get_attribute(properties, "strike") in _STRIKES:
+        return True
     size = parse_number(get_attribute(properties, "sz"), _TINIEST + 1)
     fill = find_child(properties, "solidFill")
     alphas = [] if fill is None else list(iter_descendants(fill, "alpha"))

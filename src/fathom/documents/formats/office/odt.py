@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.cells import MOST_CELLS, SheetCell, add_rows, spread_merges
+from fathom.documents.formats.office.hidden_styles import empty_hidden_text
 from fathom.documents.formats.office.numbering import BULLET
 from fathom.documents.formats.office.pictures import Pictures
-from fathom.documents.formats.office.text_styles import empty_hidden_text, mark_struck_text
 from fathom.documents.xml_members import (
     Element,
     find_child,
@@ -364,7 +364,6 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     pictures = Pictures(archive, "Pictures/", recogniser)
     roots = [content, read_xml_member(archive, "styles.xml")]
     builder.skip_hidden(empty_hidden_text(body, roots))
-    mark_struck_text(body, roots)
     _OdtWalk(builder, pictures, roots).add_blocks(body)
     pictures.add_rest(builder)
     meta = find_child(read_xml_member(archive, "meta.xml"), "meta")

@@ -1,7 +1,6 @@
 """Presentations: each slide is a page, its title a heading; tables, charts, diagrams, notes."""
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
@@ -15,7 +14,6 @@ from fathom.documents.formats.office.package import (
     get_relation_id,
 )
 from fathom.documents.formats.office.pictures import Pictures
-from fathom.documents.formats.struck import mark_texts
 from fathom.documents.formats.superscripts import choose_sign
 from fathom.documents.xml_members import (
     Element,
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 
 _TITLES = {"title", "ctrTitle"}
-_STRIKES = {"sngStrike", "dblStrike"}
 _FURNITURE = {"dt", "ftr", "sldNum", "hdr", "sldImg"}
 _PLAIN = {"subTitle", *_TITLES}
 _SAME_LINE = 360_000  # one centimetre in the format's unit
@@ -93,7 +90,6 @@ class _Slide:
         if tree is None:
             return False
         self._builder.skip_hidden(drop_hidden_text(tree, self._edges))
-        _mark_struck_texts(tree)
         shapes = list(_iter_shapes(tree))
         titles = [shape for shape in shapes if _get_placeholder(shape) in _TITLES]
         title = " ".join(_read_text(p) for shape in titles for p in _list_paragraphs(shape)).strip()
@@ -143,8 +139,6 @@ class _Slide:
     def _add_notes(self) -> None:
         """Add the speaker's notes of the slide."""
         root = self._package.read_related(self._name, "notesSlide")
-        if root is not None:
-            _mark_struck_texts(root)
         for shape in [] if root is None else iter_descendants(root, "sp"):
             if _get_placeholder(shape) not in {None, *_FURNITURE}:
                 for paragraph in _list_paragraphs(shape):
@@ -184,19 +178,6 @@ def _list_paragraphs(shape: Element) -> list[Element]:
     """Return the paragraphs of a shape or cell."""
     body = find_child(shape, "txBody")
     return [] if body is None else list(iter_children(body, "p"))
-
-
-def _mark_struck_texts(tree: Element) -> None:
-    """Put marks around the texts of a slide that are struck through."""
-    for is_struck, group in groupby(iter_descendants(tree, "p", "t"), _is_struck):
-        if is_struck:
-            mark_texts(group)
-
-
-def _is_struck(element: Element) -> bool:
-    """Return whether an element is a text that is struck through."""
-    properties = find_child(element.getparent(), "rPr")
-    return properties is not None and get_attribute(properties, "strike") in _STRIKES
 
 
 def _read_text(paragraph: Element) -> str:

@@ -1,9 +1,8 @@
 """Text of an OpenDocument file that is hidden or struck through by its style."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from fathom.documents.formats.hidden_style import hides_text
-from fathom.documents.formats.struck import mark_elements
 from fathom.documents.xml_members import (
     Element,
     get_attribute,
@@ -13,13 +12,19 @@ from fathom.documents.xml_members import (
 
 
 def empty_hidden_text(body: Element, roots: Iterable[Element | None]) -> int:
-    """Empty the paragraphs and spans whose style hides them, and count those with text.
+    """Empty the paragraphs and spans whose style hides or strikes them, and count those with text.
 
     Args:
         body: The body of the document.
         roots: The roots of the parts that define styles; `None` for a missing part.
     """
-    hidden = _list_styles(roots, _hides)
+    hidden = {
+        name
+        for root in roots
+        if root is not None
+        for style in iter_descendants(root, "style")
+        if (_hides(style) or _strikes(style)) and (name := get_attribute(style, "name"))
+    }
     count = 0
     for element in list(iter_descendants(body, "p", "h", "span")) if hidden else ():
         if get_attribute(element, "style-name") in hidden:
@@ -28,36 +33,6 @@ def empty_hidden_text(body: Element, roots: Iterable[Element | None]) -> int:
             element.clear()
             element.tail = tail
     return count
-
-
-def mark_struck_text(body: Element, roots: Iterable[Element | None]) -> None:
-    """Put marks around the paragraphs and spans whose style strikes them through.
-
-    Args:
-        body: The body of the document.
-        roots: The roots of the parts that define styles; `None` for a missing part.
-    """
-    if struck := _list_styles(roots, _strikes):
-        mark_elements(
-            body,
-            lambda element: (
-                get_local_name(element) in {"p", "h", "span"}
-                and get_attribute(element, "style-name") in struck
-            ),
-        )
-
-
-def _list_styles(
-    roots: Iterable[Element | None], has_property: Callable[[Element], bool]
-) -> set[str]:
-    """Return the names of the styles that have a property."""
-    return {
-        name
-        for root in roots
-        if root is not None
-        for style in iter_descendants(root, "style")
-        if has_property(style) and (name := get_attribute(style, "name"))
-    }
 
 
 def _strikes(style: Element) -> bool:
