@@ -316,7 +316,7 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) ->
     assert payload["key"] not in listed
     refused = runner.invoke(commands, ["keys", "open", *index]).exception
     assert isinstance(refused, UsageError)
-    assert str(refused).startswith(f"keys open: {payload['id']} (ana) still there")
+    assert str(refused).startswith(f"keys open: these keys still exist: {payload['id']} (ana); ")
     unknown = runner.invoke(commands, ["keys", "revoke", "caf\udce9", *index]).exception
     assert isinstance(unknown, UsageError)
     revoked = runner.invoke(commands, ["keys", "revoke", payload["id"], *index])

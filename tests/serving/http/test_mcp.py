@@ -157,7 +157,7 @@ def test_a_question_is_charged_to_its_key(settings: Settings) -> None:
         response = client.post("/mcp", json=make_call("ask", question=QUESTION), headers=headers)
         rpc_result = response.json()["result"]
         assert rpc_result["isError"]
-        assert "budget of today is spent; come again tomorrow" in rpc_result["content"][0]["text"]
+        assert "budget of today is spent; ask again tomorrow" in rpc_result["content"][0]["text"]
         counted = client.get("/healthz")
         assert counted.status_code == 200
 
