@@ -112,7 +112,9 @@ class Keys:
         """
         if keys := self.list_keys():
             names = ", ".join(f"{key.id} ({key.name})" for key in keys)
-            raise UsageError(f"keys open: these keys still exist: {names}; run `fathom keys revoke ID`")
+            raise UsageError(
+                f"keys open: these keys still exist: {names}; run `fathom keys revoke ID`"
+            )
         if self.get_door() == "closed":
             self._set_door(is_open=True)
 
