@@ -29,7 +29,7 @@ def test_rules_are_kept_and_count_for_files_that_come_later(
     (corpus / "readers.toml").write_text(RULES)
     ran = run("ingest", str(corpus), "--readers", str(corpus / "readers.toml"))
     assert ran.code == 0
-    assert f"no document fits {corpus}/lost/*" in ran.err
+    assert f"no document matches {corpus}/lost/*" in ran.err
     (corpus / "fees-2.md").write_text("# Fees\n\nA locker costs 7 crowns.\n")
     assert run("ingest", str(corpus)).code == 0
     # The user of this machine sees everything, and who else may.
@@ -175,7 +175,7 @@ def list_paths(engine: Engine, *names: str) -> list[str]:
     ("text", "message"),
     [
         ("[[rule]\n", "must be TOML"),
-        ("rules = 1\n", "[[rule]]s only"),
+        ("rules = 1\n", "use only [[rule]]s with path and readers"),
         ('[[rule]]\npath = "a"\n', "rule 1 needs a path and a list"),
         ('[[rule]]\npath = "a"\nreaders = ["x"]\nwriters = []\n', "nothing else"),
         ('[[rule]]\npath = "a"\nreaders = ["a b"]\n', "'a b' is no reader"),

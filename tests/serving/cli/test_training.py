@@ -136,7 +136,7 @@ def test_a_policy_of_another_strategy_is_refused(
     ("arguments", "message"),
     [
         ((), "name data sets to record outcomes of, or a file of them with --records"),
-        (("--records", "none.jsonl"), "name questions"),
+        (("--records", "none.jsonl"), "none.jsonl: no such file; name data sets"),
         (("--records", "{records}", "--out", "no/where.json"), "cannot be written"),
     ],
 )

@@ -213,7 +213,10 @@ def _check_arguments(
         UsageError: If there are none, or a file cannot be written.
     """
     if not datasets and (records is None or not records.exists()):
-        raise UsageError("name data sets to record outcomes of, or a file of them with --records")
+        missing = f"{records}: no such file; " if records else ""
+        raise UsageError(
+            f"{missing}name data sets to record outcomes of, or a file of them with --records"
+        )
     check_outputs(files, [*(datasets or ()), records])
     if folder is not None:
         check_folder(folder)
