@@ -129,7 +129,7 @@ def _unwrap_lines(text: str, *, drop_spaces: bool) -> str:
         drop_spaces: Whether that space is no part of the text, as between Chinese characters.
     """
     pieces: list[str] = []
-    open_depth: int | None = None  # how deep the line before is quoted, if it goes on
+    open_depth: int | None = None  # the depth of quotation of the line before, if it goes on
     for line in text.split("\n"):
         unquoted = line.lstrip(">")
         depth = len(line) - len(unquoted)
