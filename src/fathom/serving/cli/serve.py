@@ -1,10 +1,11 @@
 """The commands `fathom serve`, which serves the page and the API, and `fathom keys`."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,24 +21,19 @@ from fathom.serving.cli.options import (
     StrategyOption,
     build_engine,
 )
+from fathom.serving.http.sign_on_options import SignOnOptions
 
 if TYPE_CHECKING:  # `--help` must not wait for these imports
     from fathom.serving.http.keys import Key, Keys
     from fathom.serving.http.sign_on import SignOn
+    from fathom.serving.http.trusted_proxy import TrustedProxy
     from fathom.settings import Settings
 
 _CLOSED_HINT = (
     "nobody can ask before `fathom keys add NAME` makes a key, or `fathom keys open` lets "
     "everybody on 127.0.0.1 ask without one"
 )
-_SIGN_ON_DEFAULTS = {
-    "scopes": (),
-    "user_claim": "sub",
-    "groups_claim": "groups",
-    "roles_claim": "",
-    "hours": 1.0,
-}
-"""The default values of the options of `--oidc`."""
+_DEFAULTS = SignOnOptions()
 keys = typer.Typer(help="Keys of the server: who may ask, and how much.", no_args_is_help=True)
 
 
@@ -91,19 +87,19 @@ def serve(
     ] = "",
     oidc_user: Annotated[
         str, typer.Option(metavar="CLAIM", help="The claim with the name of the user.")
-    ] = "sub",
+    ] = _DEFAULTS.user_claim,
     oidc_groups: Annotated[
         str, typer.Option(metavar="CLAIM", help="The claim with the groups of the user.")
-    ] = "groups",
+    ] = _DEFAULTS.groups_claim,
     oidc_roles: Annotated[
         str,
         typer.Option(
             metavar="CLAIM", help="The claim with the roles: reader, editor, admin; one is needed."
         ),
-    ] = "",
+    ] = _DEFAULTS.roles_claim,
     oidc_hours: Annotated[
         float, typer.Option(min=0.01, max=24, metavar="HOURS", help="Hours until a session ends.")
-    ] = 1.0,
+    ] = _DEFAULTS.hours,
     strategy: StrategyOption = None,
     paper: PaperOption = None,
     llm: LlmOption = None,
@@ -113,34 +109,27 @@ def serve(
     """Serve the web page, the API and the OpenAI-compatible interface until Ctrl-C."""
     try:
         from fathom.serving.http.server import run
-        from fathom.serving.http.trusted_proxy import build_proxy
     except ModuleNotFoundError as error:
         raise UsageError(
             f"fathom serve needs {error.name}: pip install 'fathom-qa[serve]'"
         ) from None
-    proxy = None
-    if proxy_user_header:
-        proxy = build_proxy(
-            proxy_user_header, proxy_groups_header, proxy_secret, proxy_address or ()
-        )
-    elif proxy_groups_header or proxy_secret or proxy_address:
-        raise UsageError("--proxy-user-header is missing: it names the user of a request")
+    proxy = _build_proxy(proxy_user_header, proxy_groups_header, proxy_secret, proxy_address or ())
+    options = SignOnOptions(
+        scopes=tuple(oidc_scopes.replace(",", " ").split()),
+        user_claim=oidc_user,
+        groups_claim=oidc_groups,
+        roles_claim=oidc_roles,
+        hours=oidc_hours,
+    )
     if oidc and proxy:
         raise UsageError("--oidc and --proxy-user-header exclude each other; choose one sign-on")
+    if not oidc and options != _DEFAULTS:
+        raise UsageError("--oidc is missing: it names the issuer that signs users on")
     flags = {"ask.strategy": strategy, "ask.paper": paper, "llm.model": llm}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         # This engine only loads and checks the settings; the server opens its own engines.
         settings = engine.settings
-    sign_on_options = {
-        "scopes": tuple(oidc_scopes.replace(",", " ").split()),
-        "user_claim": oidc_user,
-        "groups_claim": oidc_groups,
-        "roles_claim": oidc_roles,
-        "hours": oidc_hours,
-    }
-    if not oidc and sign_on_options != _SIGN_ON_DEFAULTS:
-        raise UsageError("--oidc is missing: it names the issuer that signs users on")
-    sign_on = _open_sign_on(oidc, sign_on_options, host, settings) if oidc else None
+    sign_on = _open_sign_on(oidc, options, host, settings) if oidc else proxy
 
     def announce(address: str) -> None:
         sys.stderr.write(f"fathom: open {address} (Ctrl-C ends it)\n")
@@ -152,14 +141,25 @@ def serve(
             host=host,
             port=port,
             audit_days=audit,
-            sign_on=sign_on or proxy,
+            sign_on=sign_on,
             on_open=announce,
         )
 
 
-def _open_sign_on(
-    issuer: str, options: dict[str, Any], host: str, settings: "Settings"
-) -> "SignOn":
+def _build_proxy(
+    user_header: str, groups_header: str, secret: Path | None, addresses: Sequence[str]
+) -> "TrustedProxy | None":
+    """Build the proxy that signs users on; return `None` if no option names one."""
+    from fathom.serving.http.trusted_proxy import build_proxy
+
+    if user_header:
+        return build_proxy(user_header, groups_header, secret, addresses)
+    if groups_header or secret or addresses:
+        raise UsageError("--proxy-user-header is missing: it names the user of a request")
+    return None
+
+
+def _open_sign_on(issuer: str, options: SignOnOptions, host: str, settings: "Settings") -> "SignOn":
     """Open the sign-on, and check that the issuer answers, without which nobody could sign on."""
     import asyncio  # takes a tenth of the time in which any command starts
 
@@ -174,14 +174,14 @@ def _open_sign_on(
     check_public_url(settings.serve.public_url, host)
     sign_on = SignOn(
         build_issuer(issuer),
-        plan=SignOnPlan(**options),
+        plan=SignOnPlan(**asdict(options)),
         public_url=settings.serve.public_url,
     )
     addresses = asyncio.run(sign_on.issuer.fetch_addresses())
     if not addresses.may_renew:
         sys.stderr.write(
             f"fathom: {issuer} cannot be asked again for groups: those of a user count until the "
-            f"session ends, after {options['hours']:g} hours; `--oidc-hours` shortens that\n"
+            f"session ends, after {options.hours:g} hours; `--oidc-hours` shortens that\n"
         )
     return sign_on
 
@@ -299,8 +299,6 @@ def _open_keys(index: str | None) -> "Iterator[Keys]":
 
 
 def _serialize_key(key: "Key") -> dict[str, object]:
-    from dataclasses import asdict
-
     return {**asdict(key), "scopes": sorted(key.scopes), "groups": sorted(key.groups)}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from fathom.serving.http import keys
 from fathom.serving.http.keys import GROUP, Scope
 from fathom.serving.http.openid import OFFLINE_SCOPE, IssuerAddresses, TokenRefusal
+from fathom.serving.http.sign_on_options import SignOnOptions
 
 _USER = re.compile(r"[^,*\x00-\x1f\x7f]{1,255}")
 SCOPES = ("openid", "profile", "email")
@@ -43,23 +44,11 @@ class SignedOnUser:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignOnPlan:
+class SignOnPlan(SignOnOptions):
     """The conversion of an issuer's claims to a user.
 
-    Attributes:
-        scopes: The scopes that a sign-on requests; by default `SCOPES`, and `OFFLINE_SCOPE` if the
-            issuer names it.
-        user_claim: The claim with the user's name.
-        groups_claim: The claim with the user's groups.
-        roles_claim: The claim with the user's roles; if empty, every user is a reader.
-        hours: The hours until a session ends.
+    Without `scopes`, a sign-on requests `SCOPES`, and `OFFLINE_SCOPE` if the issuer names it.
     """
-
-    scopes: tuple[str, ...] = ()
-    user_claim: str = "sub"
-    groups_claim: str = "groups"
-    roles_claim: str = ""
-    hours: float = 1.0
 
     def choose_scopes(self, addresses: IssuerAddresses) -> str:
         """Return the scopes to request from an issuer, separated by spaces."""
