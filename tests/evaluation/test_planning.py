@@ -7,7 +7,6 @@ from tests.planner.worlds import make_question, make_questions
 from fathom.errors import UsageError
 from fathom.evaluation.planning import (
     BEST,
-    FOLDS,
     ORACLE,
     ROUTER,
     RULES,
@@ -17,6 +16,7 @@ from fathom.evaluation.planning import (
     name_ppo,
     run_systems,
 )
+from fathom.evaluation.statistics import FOLDS
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
 from fathom.planner.ppo import Training
 from fathom.planner.process import LOOK

@@ -26,6 +26,7 @@ from fathom.evaluation.report.blocks import (
 from fathom.evaluation.report.render import render_text
 from fathom.evaluation.runner import OnProgress, build_filters
 from fathom.evaluation.statistics import (
+    FOLDS,
     SIGNIFICANT,
     compute_rounded_interval,
     holm,
@@ -43,7 +44,6 @@ from fathom.strategies.hybrid import Hybrid
 if TYPE_CHECKING:
     from fathom.engine import Engine
 
-FOLDS = 5
 LEARNED = "learned"
 BY_COMPLEXITY = "complexity"
 GRID: tuple[RetrieverWeights, ...] = tuple(

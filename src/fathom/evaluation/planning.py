@@ -25,6 +25,7 @@ from fathom.evaluation.report.blocks import (
 from fathom.evaluation.report.render import render_text
 from fathom.evaluation.runner import OnProgress
 from fathom.evaluation.statistics import (
+    FOLDS,
     SIGNIFICANT,
     compute_rounded_interval,
     holm,
@@ -43,7 +44,6 @@ from fathom.planner.environment import (
 from fathom.planner.ppo import Training
 from fathom.planner.train import ALPHAS, train_policy
 
-FOLDS = 5
 ORACLE = "hindsight"
 BEST = "best fixed sequence"
 ROUTER = "router by data set"

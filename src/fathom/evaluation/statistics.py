@@ -15,6 +15,9 @@ EXACT_UP_TO = 12
 """The number of differences up to which all choices of signs are tested, not drawn ones."""
 SIGNIFICANT = 0.05
 """The corrected p below which a difference is significant."""
+FOLDS = 5
+"""The parts of the questions in a cross-validation, which measures on each part what it learned on
+the other parts."""
 
 
 def bootstrap_interval(
