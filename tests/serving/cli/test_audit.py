@@ -10,11 +10,13 @@ import pytest
 from tests.serving.http.test_audit_log import LINE
 from typer.testing import CliRunner
 
-from fathom.errors import UsageError
+from fathom.engine import Engine
+from fathom.errors import IndexMissing, UsageError
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.cli.app import app
 from fathom.serving.cli.audit import FORMULA_MARKS
 from fathom.serving.http.audit_log import create_audit_log
+from fathom.settings import IndexSettings, Settings
 
 RUNNER = CliRunner()
 
@@ -56,13 +58,31 @@ def test_no_cell_of_a_table_begins_a_formula(tmp_path: Path, mark: str) -> None:
     assert not [cell for cell in row.values() if cell.lstrip().startswith(FORMULA_MARKS)]
 
 
-def test_lines_are_chosen_by_key_and_time(index: list[str], tmp_path: Path) -> None:
+def test_an_index_without_lines_has_none(tmp_path: Path) -> None:
+    (tmp_path / "fees.md").write_text("# Fees\n\nA mooring permit costs 40 crowns.\n")
+    place = tmp_path / "index"
+    with Engine(Settings(index=IndexSettings(directory=place))) as engine:
+        engine.ingest([tmp_path / "fees.md"])
+    printed = RUNNER.invoke(app, ["audit", "--index", str(place)]).stdout
+    assert printed == "no lines; `fathom serve --audit 90` keeps lines for 90 days\n"
+    as_json = RUNNER.invoke(app, ["audit", "--index", str(place), "--json"])
+    assert json.loads(as_json.stdout) == {"lines": []}
+
+
+def test_a_wrong_place_of_an_index_is_named_as_by_other_commands(tmp_path: Path) -> None:
+    place = tmp_path / "typo"
+    for options in ([], ["--json"], ["--csv"]):
+        refused = RUNNER.invoke(app, ["audit", "--index", str(place), *options]).exception
+        assert isinstance(refused, IndexMissing)
+        assert str(refused) == f"no index at {place}; run `fathom ingest PATH` first"
+    assert not place.exists()
+
+
+def test_lines_are_chosen_by_key_and_time(index: list[str]) -> None:
     assert len(RUNNER.invoke(app, ["audit", *index, "--key", "ana"]).stdout.splitlines()) == 1
     assert RUNNER.invoke(app, ["audit", *index, "--since", "2999-01-01"]).stdout.count("\n") == 1
     refused = RUNNER.invoke(app, ["audit", *index, "--json", "--csv"]).exception
     assert isinstance(refused, UsageError)
-    empty = RUNNER.invoke(app, ["audit", "--index", str(tmp_path / "empty"), "--json"])
-    assert json.loads(empty.stdout) == {"lines": []}
 
 
 def test_a_name_with_a_line_break_takes_one_line(tmp_path: Path) -> None:

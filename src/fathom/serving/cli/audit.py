@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,8 +15,9 @@ from fathom.serving.cli.terminal import replace_breaks
 FORMULA_MARKS = ("=", "+", "-", "@")
 """The characters with which a formula of a spreadsheet begins."""
 
-if TYPE_CHECKING:  # `--help` must not wait for this import
-    from fathom.serving.http.audit_log import AuditLine
+if TYPE_CHECKING:  # `--help` must not wait for these imports
+    from fathom.engine import Engine
+    from fathom.serving.http.audit_log import AuditLine, AuditLog, AuditQuery
 
 
 def audit(
@@ -40,7 +41,7 @@ def audit(
     with build_engine(index, None) as engine:
         log = create_audit_log(engine.index)
         try:
-            lines = log.list_lines(query)
+            lines = _list_lines(engine, log, query)
             if as_json:
                 show_json({"lines": [line.to_json() for line in lines]})
             elif as_csv:
@@ -52,6 +53,17 @@ def audit(
                     show(text)
         finally:
             log.close()
+
+
+def _list_lines(engine: "Engine", log: "AuditLog", query: "AuditQuery") -> "Iterator[AuditLine]":
+    """Return the lines that a query selects; if the log is empty, check that the index exists.
+
+    Raises:
+        IndexMissing: If there are no lines at all and no index.
+    """
+    if next(log.list_lines(), None) is None:
+        engine.reader(checked=False)
+    return log.list_lines(query)
 
 
 def _write_table(lines: Iterable["AuditLine"]) -> None:
