@@ -322,6 +322,20 @@ def test_an_invalid_file_of_questions_is_refused(tmp_path: Path) -> None:
         load_questions(write_questions(tmp_path, {"_id": "q", "text": "?"}), [])
 
 
+def test_answers_of_an_unanswerable_question_are_refused_in_a_file_of_questions(
+    tmp_path: Path,
+) -> None:
+    answered = {"_id": "q1", "text": "?", "answers": ["40"]}
+    metadata = {"metadata": {"answerable": False}}
+    file = write_questions(tmp_path, answered, {**answered, "_id": "q2", **metadata})
+    with pytest.raises(UsageError, match=r"\.jsonl:2: question 'q2' has answers, but .*; remove"):
+        load_questions(file, [])
+    # An answer that exists outside of the documents is no contradiction.
+    away = {**answered, "metadata": {"in_corpus": False}}
+    (question,) = load_questions(write_questions(tmp_path, away), []).questions
+    assert not question.answerable
+
+
 def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
     write_dataset(tmp_path)
     plain = load(tmp_path)

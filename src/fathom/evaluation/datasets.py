@@ -142,12 +142,14 @@ def load_questions(file: Path, documents: Iterable[DocumentSummary]) -> Dataset:
         documents: All documents of the index.
 
     Raises:
-        UsageError: If the file is malformed, an id comes twice, or a document is not in the index.
+        UsageError: If the file is malformed, an id comes twice, a document is not in the index, or
+            a question has answers although its line says that the documents have none.
     """
     if not file.is_file():
         raise UsageError(f"{file} is no file of questions; `fathom questions make` writes one")
     ids = _index_names(list(documents))
     entries = _read_entries(file, ids)
+    _check_consistent(file, entries)
     qrels = _collect_own_qrels(entries)
     _check_gradable(file, entries, qrels)
     return Dataset(
@@ -195,13 +197,29 @@ def _check_gradable(
             )
 
 
+def _check_consistent(file: Path, entries: Sequence["QuestionEntry"]) -> None:
+    for entry in entries:
+        if entry.has_unused_answers:
+            raise UsageError(
+                f"{file}:{entry.line}: question {entry.question.id!r} has answers, but "
+                "metadata.answerable is false; remove the answers, or set it to true"
+            )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionEntry:
-    """A question with its line number and the relevant documents that its line names."""
+    """A question with the other content of its line.
+
+    Attributes:
+        line: The number of the line.
+        relevant: The relevant documents.
+        has_unused_answers: Whether there are answers although `answerable` is false.
+    """
 
     line: int
     question: DatasetQuestion
     relevant: tuple[str, ...]
+    has_unused_answers: bool = False
 
 
 def _parse_entries(file: Path, ids: Mapping[str, str]) -> Iterator[QuestionEntry]:
@@ -223,6 +241,8 @@ def _parse_entries(file: Path, ids: Mapping[str, str]) -> Iterator[QuestionEntry
             line=number,
             question=replace(question, documents=documents, without=without),
             relevant=tuple(ids[document] for document in relevant),
+            has_unused_answers=bool(row.get("answers"))
+            and (row.get("metadata") or {}).get("answerable") is False,
         )
 
 
@@ -238,7 +258,8 @@ def _parse_question(row: Mapping[str, Any]) -> tuple[DatasetQuestion, tuple[str,
     question = DatasetQuestion(
         id=row["_id"],
         text=row["text"],
-        # Some sets have texts such as "insufficient information" for a question without an answer.
+        # Published sets have texts such as "insufficient information" for a question without an
+        # answer.
         answers=answers if answerable else (),
         answerable=answerable,
         documents=_parse_names(metadata, "documents"),
