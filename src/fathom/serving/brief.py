@@ -138,3 +138,14 @@ def serialize_brief(brief: Brief) -> dict[str, Any]:
         # A disputed answer names all readings itself.
         "others": [] if answer.disputed else [conflict.answer for conflict in answer.conflicts],
     }
+
+
+def serialize_located_brief(brief: Brief) -> dict[str, Any]:
+    """Return a short answer whose quotes have their `document`, `start` and `end` too.
+
+    Remote callers open documents by these fields, and the audit log takes them from the reply.
+    """
+    shape = serialize_brief(brief)
+    for quote, citation in zip(shape.get("quotes", ()), list_quotes(brief.answer), strict=False):
+        quote |= {name: getattr(citation, name) for name in ("document", "start", "end")}
+    return shape

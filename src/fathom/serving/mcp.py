@@ -38,9 +38,8 @@ from fathom.serving.brief import (
     MOST_LINES,
     MOST_TEXT,
     find_lines,
-    list_quotes,
     make_brief,
-    serialize_brief,
+    serialize_located_brief,
 )
 from fathom.serving.budgets import (
     MOST_CALLS,
@@ -467,14 +466,13 @@ async def _serialize_brief(
 ) -> dict[str, Any]:
     """Return the JSON object of a short answer, with marks on texts that give orders."""
     if answer.status == "answered":
-        shape = serialize_brief(make_brief(runner.engine, answer))
-        for quote, citation in zip(shape["quotes"], list_quotes(answer), strict=True):
-            quote |= {name: getattr(citation, name) for name in ("document", "start", "end")}
-            quote["gives_orders"] = gives_orders(citation.quote)
+        shape = serialize_located_brief(make_brief(runner.engine, answer))
+        for quote in shape["quotes"]:
+            quote["gives_orders"] = gives_orders(quote["quote"])
         return shape
     brief = await runner.run_in_turn(lambda: make_brief(runner.engine, answer, filters))
     assert brief.nearest is not None
-    return {**serialize_brief(brief), "nearest": _serialize_search(brief.nearest)["hits"]}
+    return {**serialize_located_brief(brief), "nearest": _serialize_search(brief.nearest)["hits"]}
 
 
 def _serialize_search(excerpts: Excerpts) -> dict[str, Any]:

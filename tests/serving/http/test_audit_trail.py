@@ -15,7 +15,7 @@ from tests.serving.http.conftest import KeyMaker, open_client
 
 from fathom import Engine
 from fathom.serving.http.app import create_app
-from fathom.serving.http.audit_log import AuditLine, AuditLog, format_instant
+from fathom.serving.http.audit_log import AuditLine, AuditLog, ShownPlace, format_instant
 from fathom.serving.http.audit_trail import UNWRITTEN
 from fathom.serving.http.tables import AUDIT_TABLES
 from fathom.settings import Settings
@@ -138,6 +138,17 @@ def test_every_route_that_shows_a_document_writes_one_line_that_names_it(
             if template in bodies:
                 assert "?" in str(line.asked) or "mayor" in str(line.asked)
     assert showing == SHOWING
+
+
+def test_a_short_answer_writes_the_document_that_it_quotes(
+    server: TestClient, document: str
+) -> None:
+    reply = server.post("/api/v1/ask", json={"question": QUESTION, "brief": True}).json()
+    [quote], [line] = reply["quotes"], list_lines(server)
+    assert CANARY in quote["quote"]
+    assert line.shown.answers == (reply["trace_id"],)
+    [place] = line.shown.places
+    assert place == ShownPlace(document, quote["start"], quote["end"])
 
 
 def test_a_stream_and_a_tool_write_what_they_show(server: TestClient, document: str) -> None:

@@ -18,7 +18,13 @@ from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_HITS
 from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
-from fathom.serving.brief import MOST_LINES, MOST_TEXT, find_lines, make_brief, serialize_brief
+from fathom.serving.brief import (
+    MOST_LINES,
+    MOST_TEXT,
+    find_lines,
+    make_brief,
+    serialize_located_brief,
+)
 from fathom.serving.budgets import (
     MOST_CALLS,
     MOST_SECONDS,
@@ -216,7 +222,7 @@ async def ask(
 
 def _encode_brief(space: Workspace, answer: Answer, filters: Sequence[str]) -> str:
     """Encode an answer as JSON in the few fields that agents need."""
-    shape = serialize_brief(make_brief(space.engine, answer, filters))
+    shape = serialize_located_brief(make_brief(space.engine, answer, filters))
     return encode_json(replace_invisible({**shape, "trace_id": answer.trace_id}))
 
 

@@ -79,10 +79,13 @@ class StateReply(TypedDict):
 
 
 class QuoteReply(TypedDict):
-    """A quote of a short answer; `at` is its file with its line or page."""
+    """A quote of a short answer; `at` is its file with its line or page, `start` an offset."""
 
     at: str
     quote: str
+    document: str
+    start: int
+    end: int
 
 
 class ExcerptReply(TypedDict):
