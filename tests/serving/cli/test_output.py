@@ -75,6 +75,15 @@ def test_a_more_precise_short_answer_comes_first() -> None:
         assert format_answer(replace(ANSWER, short_answer=short)).startswith("It costs 4 [1]\n")
 
 
+def test_a_run_that_ends_before_a_draft_says_so_in_place_of_a_confidence() -> None:
+    spent = replace(ANSWER, status="abstained", stop_reason="budget", confidence=None, citations=())
+    failed = replace(spent, status="failed", stop_reason="ValueError in read")
+    for answer in (spent, failed):
+        assert format_answer(answer).splitlines()[-1].startswith("  no confidence: no answer was")
+    uncalibrated = format_answer(replace(ANSWER, confidence=None))
+    assert "confidence unknown: not calibrated for these settings" in uncalibrated
+
+
 def test_a_tentative_answer_begins_with_not_sure() -> None:
     unsure = replace(ANSWER, tentative=True)
     assert format_answer(unsure).splitlines()[:3] == [

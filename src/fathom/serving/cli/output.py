@@ -207,6 +207,9 @@ def _format_probability(answer: Answer) -> str:
 
 def _format_confidence(answer: Answer) -> str:
     """Return the confidence of an answer, and the questions of its calibration."""
+    has_ended_early = answer.status == "failed" or answer.stop_reason == "budget"
+    if answer.confidence is None and has_ended_early and not answer.citations:
+        return "no confidence: no answer was drafted"
     if answer.confidence is None:
         return "confidence unknown: not calibrated for these settings (fathom calibrate)"
     # The check of a person says more than a probability.
