@@ -6,12 +6,21 @@ from typing import Any
 
 import pytest
 from openpyxl import Workbook
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
 from openpyxl.styles import Font
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from fathom.documents.base import ParseRefusal
-from fathom.documents.formats.office.sheet import read_strings
+from fathom.documents.formats.office.sheet import (
+    CellStyle,
+    SharedTexts,
+    make_printer,
+    read_strings,
+)
 from fathom.documents.formats.office.xlsx import parse
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
 def save_book(book: Workbook) -> bytes:
@@ -66,8 +75,8 @@ def test_percentages_read_as_shown() -> None:
         ('#,##0.0 "of" %', 0.05, "5%"),
         ("00000", 1067, "01067"),
         ("00000", -12, "-00012"),
-        ("000\\-00\\-0000", 12345678, "012345678"),
-        ('"No. "0000', 12, "0012"),
+        ("000\\-00\\-0000", 12345678, "012-34-5678"),
+        ('"No. "0000', 12, "No. 0012"),
         ("00", 1.5, "1.5"),
         ("0", 7, "7"),
         ("00.00", 7, "7"),
@@ -79,6 +88,79 @@ def test_numbers_have_the_size_and_zeros_of_their_format(
     book = make_sheet([["Share", value]], title="Sheet1")
     book.active["B1"].number_format = form
     assert read_lines(save_book(book)) == [f"Share | {printed}"]
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "printed"),
+    [
+        ('0.0" kg"', 12.5, "12.5 kg"),
+        ('0" kg"', 12.4, "12.4 kg"),
+        ('#,##0 "USD"', 1250, "1250 USD"),
+        ('#,##0 "USD"', -1250, "-1250 USD"),
+        ("[$€-407] #,##0.00", 1250.5, "€ 1250.5"),
+        ("[$Rp-421]#,##0", 5000, "Rp5000"),
+        ("[$-409]#,##0", 5000, "5000"),
+        ('0" °C"', -4, "-4 °C"),
+        ('#,##0,"k"', 1250400, "1250.4k"),
+        ('0.0,,"M"', 2500000, "2.5M"),
+        ("#,##0,", 1500, "1.5"),
+        ('0.0% "p.a."', 0.05, "5% p.a."),
+        ("0\\ \\(\\k\\g\\)", 4, "4 (kg)"),
+        ('[>=1000]0.0,"K";0" pieces"', 5500, "5.5K"),
+        ('[>=1000]0.0,"K";0" pieces"', 55, "55 pieces"),
+    ],
+)
+def test_numbers_have_the_unit_and_scale_that_their_format_prints(
+    form: str, value: float, printed: str
+) -> None:
+    book = make_sheet([["Item", value]], title="Sheet1")
+    book.active["B1"].number_format = form
+    assert read_lines(save_book(book)) == [f"Item | {printed}"]
+
+
+def test_years_with_a_text_around_them_name_columns() -> None:
+    book = make_sheet([["Item", 2021, 2022], ["Sales", 5, 7]], title="Sheet1")
+    for cell in book.active[1][1:]:
+        cell.number_format = '"FY"0'
+    assert read_lines(save_book(book))[1] == "Item: Sales | FY2021: 5 | FY2022: 7"
+
+
+def strike(text: str) -> TextBlock:
+    return TextBlock(InlineFont(strike=True), text)
+
+
+def test_struck_cells_and_runs_are_left_out_and_reported() -> None:
+    rows: list[list[Any]] = [
+        ["Item", "Fee", "Note"],
+        ["Bin", 30, "x"],
+        ["Skip", 40, "old"],
+        ["Cart", 50, "y"],
+    ]
+    book = make_sheet(rows, title="Sheet1")
+    sheet = book.active
+    for place in ("C3", "A4", "B4", "C4"):
+        sheet[place].font = Font(strike=True)
+    sheet["B2"] = CellRichText("now ", strike("25 "), "30")
+    sheet["C2"] = CellRichText(strike("all gone"))
+    parsed = parse(save_book(book))
+    assert parsed.text.split("\n") == [
+        "Item | Fee | Note",
+        "Item: Bin | Fee: now 30",
+        "Item: Skip | Fee: 40",
+    ]
+    assert parsed.unread == "hidden text left out in 6 places"
+
+
+def test_a_struck_cell_keeps_the_runs_that_are_not_struck() -> None:
+    book = make_sheet([["Fee", CellRichText("40 ", TextBlock(InlineFont(b=True), "50"))]])
+    book.active["B1"].font = Font(strike=True)
+    assert read_lines(save_book(book))[-1] == "Fee | 50"
+    runs = "<r><t>40 </t></r><r><rPr><b/></rPr><t>50 </t></r><r><rPr><strike/></rPr><t>x</t></r>"
+    strings = read_strings(io.BytesIO(f'<sst xmlns="{MAIN}"><si>{runs}</si></sst>'.encode()))
+    assert strings == SharedTexts(["40 50 "], {0: "50 "}, struck=1)
+    styles = [CellStyle(), CellStyle(is_struck=True)]
+    print_value = make_printer(strings, CALENDAR_MAC_1904, styles.__getitem__)
+    assert [print_value("s", style, "0").text for style in (0, 1)] == ["40 50", "50"]
 
 
 def test_names_and_values_are_no_header() -> None:
@@ -165,7 +247,7 @@ def test_phonetic_hints_are_no_text_and_runs_are_joined() -> None:
     assert read_lines(data) == ["Ryokan | y"]
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     shared = f'<sst xmlns="{main}"><si>{runs}</si><si/><si><t>a_x005F_b</t></si></sst>'
-    assert read_strings(io.BytesIO(shared.encode())) == ["Ryokan", "", "a_b"]
+    assert read_strings(io.BytesIO(shared.encode())).texts == ["Ryokan", "", "a_b"]
 
 
 def test_a_book_that_counts_from_1904_has_its_dates() -> None:
@@ -220,7 +302,7 @@ def test_codes_in_texts_stand_for_their_signs() -> None:
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     text = "one_x000D_\ntwo _xD83D__xDE00_ _x005F_x000D_"
     shared = f'<sst xmlns="{main}"><si><t>{text}</t></si></sst>'
-    assert read_strings(io.BytesIO(shared.encode())) == ["one\r\ntwo \U0001f600 _x000D_"]
+    assert read_strings(io.BytesIO(shared.encode())).texts == ["one\r\ntwo \U0001f600 _x000D_"]
 
 
 def test_years_and_days_name_columns() -> None:

@@ -16,6 +16,8 @@ MOST_CELLS = 1_000_000
 """The cells that a sheet may hold, the empty ones between others too."""
 _PERIOD = re.compile(r"(?:19|20)\d\d(?:-\d\d-\d\d)?")
 """A year or a day that may name a column."""
+_AROUND = re.compile(r"^[^\d-]+|\D+$")
+"""The text that a number format prints around a year, as in `FY2024`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def _join_cells(head: SheetCell, cell: SheetCell) -> SheetCell | None:
         return cell if cell.text else head
     if head.columns == 1:
         return None
-    is_text = cell.is_text or _PERIOD.fullmatch(cell.text) is not None
+    is_text = cell.is_text or _PERIOD.fullmatch(_AROUND.sub("", cell.text)) is not None
     return SheetCell(f"{head.text} {cell.text}", is_text, head.bold or cell.bold)
 
 
@@ -182,11 +184,15 @@ def _names_periods(row: SheetRow, below: Sequence[SheetRow]) -> bool:
     Such periods may name columns. A row of days may also be the first entry of a table; then the
     rows below have days in these columns too, and the row is no header.
     """
-    periods = {at: cell.text for at, cell in enumerate(row) if cell.text and not cell.is_text}
+    periods = {
+        at: _AROUND.sub("", cell.text)
+        for at, cell in enumerate(row)
+        if cell.text and not cell.is_text
+    }
     if len(periods) < 2 or not all(map(_PERIOD.fullmatch, periods.values())):
         return False
     values = [cell.text for other in below for at, cell in enumerate(other) if at in periods]
-    if all(_PERIOD.fullmatch(value) for value in values if value):
+    if all(_PERIOD.fullmatch(_AROUND.sub("", value)) for value in values if value):
         return False
     texts = list(periods.values())
     if all(map(str.isdigit, texts)):

@@ -1,7 +1,7 @@
 """Rows of a worksheet, read from its XML, because the library for workbooks takes far longer."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -19,6 +19,7 @@ from fathom.documents.formats.office.cells import (
     limit_cells,
     spread_merges,
 )
+from fathom.documents.formats.office.number_format import NumberFormat, print_number
 from fathom.documents.xml_members import Element, iter_elements
 
 _MOST_EMPTY_ROWS = 1_000
@@ -29,47 +30,73 @@ _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ROW, _VALUE, _FORMULA = f"{_MAIN}row", f"{_MAIN}v", f"{_MAIN}f"
 _MERGE = f"{_MAIN}mergeCell"
 _ITEM, _INLINE, _RUN, _TEXT = f"{_MAIN}si", f"{_MAIN}is", f"{_MAIN}r", f"{_MAIN}t"
+_LETTERS, _STRIKE = f"{_MAIN}rPr", f"{_MAIN}strike"
 _DIGITS = "0123456789"
 _CODE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _find_column = lru_cache(1_000)(column_index_from_string)
 _EMPTY = SheetCell("", is_text=False)
+_STRUCK = SheetCell("", is_text=False, bold=True)
+"""A cell that is struck through, so that its text no longer holds."""
 
 
 class CellStyle(NamedTuple):
     """The part of a cell's style that its text depends on.
 
     Attributes:
-        is_date: Whether its number is printed as a date or a time.
-        is_duration: Whether its number is printed as hours, minutes or seconds.
-        is_percent: Whether its number is printed as a percentage.
-        has_sign: Whether a percent sign is printed behind a number that already is a percentage.
+        form: The format of its number.
         is_bold: Whether it is set in bold type.
-        digits: The least number of digits with which a whole number is printed.
+        is_struck: Whether it is struck through.
     """
 
-    is_date: bool = False
-    is_duration: bool = False
-    is_percent: bool = False
-    has_sign: bool = False
+    form: NumberFormat = NumberFormat()
     is_bold: bool = False
-    digits: int = 0
+    is_struck: bool = False
 
 
-def read_strings(stream: IO[bytes]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class SharedTexts:
+    """The texts that the cells of all sheets share, without runs that are struck through.
+
+    Attributes:
+        texts: The texts in the order of their numbers.
+        unstruck: The text that is left in a cell that is struck through itself, by the number of
+            a text; only runs with letters of their own can be.
+        struck: The number of runs that are left out.
+    """
+
+    texts: Sequence[str]
+    unstruck: Mapping[int, str] = field(default_factory=dict)
+    struck: int = 0
+
+
+def read_strings(stream: IO[bytes]) -> SharedTexts:
     """Return the texts that the cells of all sheets share, without phonetic hints."""
-    return [_read_text(item) for item in iter_elements(stream, _ITEM)]
+    texts: list[str] = []
+    unstruck: dict[int, str] = {}
+    struck = 0
+    for item in iter_elements(stream, _ITEM):
+        rich = _read_runs(item)
+        if rich.unstruck:
+            unstruck[len(texts)] = rich.unstruck
+        struck += rich.struck
+        texts.append(rich.text)
+    return SharedTexts(texts, unstruck, struck)
 
 
 def read_rows(
-    stream: IO[bytes], print_value: Callable[[str, int, str], SheetCell]
+    stream: IO[bytes],
+    print_value: Callable[[str, int, str], SheetCell],
+    skip_hidden: Callable[[int], None] = lambda _: None,
 ) -> Sequence[SheetRow]:
     """Return the rows of a worksheet up to the last one with text.
 
-    A short text of merged cells is repeated in each of their rows that has other text.
+    A short text of merged cells is repeated in each of their rows that has other text. Text that is
+    struck through is left out.
 
     Args:
         stream: The XML of the worksheet.
         print_value: The function that prints a cell, as `make_printer` returns it.
+        skip_hidden: The function that counts the cells and runs that are left out.
 
     Raises:
         ParseRefusal: `failed` for more than `MOST_CELLS` cells.
@@ -87,11 +114,12 @@ def read_rows(
     while rows and not rows[-1]:
         rows.pop()
     spread_merges(rows, map(range_boundaries, reader.merges), _EMPTY)
+    skip_hidden(reader.struck)
     return rows
 
 
 def make_printer(
-    strings: Sequence[str], epoch: datetime, get_style: Callable[[int], CellStyle]
+    strings: SharedTexts, epoch: datetime, get_style: Callable[[int], CellStyle]
 ) -> Callable[[str, int, str], SheetCell]:
     """Return the function that prints the value of a cell.
 
@@ -108,23 +136,15 @@ def make_printer(
     @lru_cache(_MOST_KEPT)
     def print_value(kind: str, style_id: int, text: str) -> SheetCell:
         style = get_style(style_id)
-        value = strings[int(text)] if kind == "s" else _read_value(kind, text, style, epoch)
+        if style.is_struck:
+            rest = strings.unstruck.get(int(text), "").strip() if kind == "s" else ""
+            return SheetCell(rest, is_text=True, bold=style.is_bold) if rest else _STRUCK
+        value = strings.texts[int(text)] if kind == "s" else _read_value(kind, text, style, epoch)
         if isinstance(value, float | int) and not isinstance(value, bool):
-            return SheetCell(_print_number(value, style), is_text=False, bold=style.is_bold)
+            return SheetCell(print_number(value, style.form), is_text=False, bold=style.is_bold)
         return SheetCell(format_value(value).strip(), isinstance(value, str), style.is_bold)
 
     return print_value
-
-
-def _print_number(value: float, style: CellStyle) -> str:
-    """Return a number as a percentage or with leading zeros, if its style prints it so."""
-    if style.is_percent:
-        return f"{format_value(value * 100.0)}%"
-    text = format_value(value)
-    if style.has_sign:
-        return f"{text}%"
-    # A number with a point has no leading zeros, because its format would round it.
-    return text.zfill(style.digits + (value < 0)) if text.removeprefix("-").isdigit() else text
 
 
 def _read_value(kind: str, text: str, style: CellStyle, epoch: datetime) -> object:
@@ -136,25 +156,27 @@ def _read_value(kind: str, text: str, style: CellStyle, epoch: datetime) -> obje
     if kind != "n":
         return text
     value = float(text) if "." in text or "e" in text.lower() else int(text)
-    if not style.is_date:
+    if not style.form.is_date:
         return value
     try:
-        return from_excel(value, epoch, timedelta=style.is_duration)
+        return from_excel(value, epoch, timedelta=style.form.is_duration)
     except (OverflowError, ValueError):
         return "#VALUE!"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _SheetReader:
     """A reader of a worksheet.
 
     Attributes:
         print_value: The function that prints a cell, as `make_printer` returns it.
         merges: The ranges of merged cells, complete once all rows have been read.
+        struck: The number of cells and of runs in them that are struck through, so far.
     """
 
     print_value: Callable[[str, int, str], SheetCell]
     merges: list[str] = field(default_factory=list)
+    struck: int = 0
     _shared: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The formulas that several cells share, each with its first cell."""
 
@@ -180,6 +202,7 @@ class _SheetReader:
             column = _find_column(place.rstrip(_DIGITS)) if place else column + 1
             cell = self._read_cell(element, place)
             if not cell.text:
+                self.struck += cell is _STRUCK
                 continue
             if column > len(cells):
                 cells.extend(repeat(_EMPTY, column - len(cells) - 1))
@@ -191,19 +214,21 @@ class _SheetReader:
     def _read_cell(self, element: Element, place: str | None) -> SheetCell:
         """Return a printed cell; a formula without a computed value is printed itself."""
         kind = element.get("t", "n")
-        text, formula = "", None
+        text, unstruck, formula = "", "", None
         for child in element:
             if child.tag == _VALUE and kind != "inlineStr":
                 text = child.text or ""
             elif child.tag == _INLINE and kind == "inlineStr":
-                text = _read_text(child)
+                text, unstruck, struck = _read_runs(child)
+                self.struck += struck
             elif child.tag == _FORMULA:
                 formula = child
         source = (
             "" if formula is None else self._read_formula(formula, place or "", is_shown=not text)
         )
         if text:
-            return self.print_value(kind, int(element.get("s") or 0), text)
+            cell = self.print_value(kind, int(element.get("s") or 0), text)
+            return SheetCell(unstruck.strip()) if cell is _STRUCK and unstruck else cell
         return SheetCell(source, is_text=False) if source else _EMPTY
 
     def _read_formula(self, formula: Element, place: str, *, is_shown: bool) -> str:
@@ -228,17 +253,40 @@ class _SheetReader:
         return str(Translator(first, origin).translate_formula(place))
 
 
-def _read_text(item: Element) -> str:
-    """Return the text of a shared or inline text, without its phonetic hints."""
+class _RichText(NamedTuple):
+    """A text of runs, without those that are struck through.
+
+    Attributes:
+        text: The text of the other runs.
+        unstruck: The text of those with letters of their own, which a struck cell does not strike.
+        struck: The number of runs with text that are left out.
+    """
+
+    text: str
+    unstruck: str
+    struck: int
+
+
+def _read_runs(item: Element) -> _RichText:
+    """Return a shared or inline text, without its phonetic hints."""
     if len(item) == 1 and item[0].tag == _TEXT:
-        return _decode_signs(item[0].text or "")
+        return _RichText(_decode_signs(item[0].text or ""), "", 0)
     parts: list[str] = []
+    with_letters: list[str] = []
+    struck = 0
     for child in item:
         if child.tag == _TEXT:
             parts.append(child.text or "")
         elif child.tag == _RUN:
-            parts += [part.text or "" for part in child if part.tag == _TEXT]
-    return _decode_signs("".join(parts))
+            text = "".join(part.text or "" for part in child if part.tag == _TEXT)
+            letters = child.find(_LETTERS)
+            strike = None if letters is None else letters.find(_STRIKE)
+            if strike is not None and strike.get("val", "1") in {"1", "true"}:
+                struck += bool(text.strip())
+                continue
+            parts.append(text)
+            with_letters += [text] if letters is not None else []
+    return _RichText(_decode_signs("".join(parts)), _decode_signs("".join(with_letters)), struck)
 
 
 def _decode_signs(text: str) -> str:

@@ -10,24 +10,24 @@ from typing import Any
 
 from openpyxl.cell.read_only import ReadOnlyCell
 from openpyxl.reader.excel import ExcelReader
-from openpyxl.styles.numbers import is_date_format, is_timedelta_format
 from openpyxl.styles.stylesheet import apply_stylesheet
 from openpyxl.xml.constants import SHARED_STRINGS
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.cells import add_rows
+from fathom.documents.formats.office.number_format import read_format
 from fathom.documents.formats.office.package import OfficePackage
-from fathom.documents.formats.office.sheet import CellStyle, make_printer, read_rows, read_strings
+from fathom.documents.formats.office.sheet import (
+    CellStyle,
+    SharedTexts,
+    make_printer,
+    read_rows,
+    read_strings,
+)
 from fathom.documents.formats.office.strict import translate_names
 
 # The names that programs give to sheets without a name; they are no headings.
 _UNNAMED = re.compile(r"(Sheet|Lembar|Tabelle|Feuil|Hoja|Blad|Foglio|Planilha) ?\d+")
-_LITERAL = re.compile(r'"[^"]*"|\\.|[_*].|\[[^\]]*\]')
-"""A part of a number format that is no place of a digit: a text, a gap or a condition."""
-_SIGN = re.compile(r'\\%|"\s*%\s*"')
-"""A percent sign as a text of a number format."""
-_ZEROS = re.compile(r"0{2,40}")
-"""A number format that prints leading zeros, as postal codes have them."""
 
 
 def parse(data: bytes) -> ParsedDocument:
@@ -59,7 +59,9 @@ def _add_sheets(data: bytes, builder: Builder) -> None:
     reader.read_manifest()
     reader.read_workbook()
     apply_stylesheet(reader.archive, reader.wb)
-    print_value = make_printer(_read_strings(reader), reader.wb.epoch, _style_cells(reader.wb))
+    strings = _read_strings(reader)
+    builder.skip_hidden(strings.struck)
+    print_value = make_printer(strings, reader.wb.epoch, _style_cells(reader.wb))
     links = [(sheet.name, link) for sheet, link in reader.parser.find_sheets()]
     sheets = [
         (name, link.target)
@@ -68,18 +70,18 @@ def _add_sheets(data: bytes, builder: Builder) -> None:
     ]
     for number, (name, part) in enumerate(sheets, start=1):
         with reader.archive.open(part) as stream:
-            rows = read_rows(stream, print_value)
+            rows = read_rows(stream, print_value, builder.skip_hidden)
         builder.set_page(number)
         if rows and not _UNNAMED.fullmatch(name):
             builder.add_heading(name, 1)
         add_rows(builder, rows)
 
 
-def _read_strings(reader: Any) -> list[str]:  # noqa: ANN401 - the library has no types
+def _read_strings(reader: Any) -> SharedTexts:  # noqa: ANN401 - the library has no types
     """Return the texts that the cells of all sheets share."""
     part = reader.package.find(SHARED_STRINGS)
     if part is None:
-        return []
+        return SharedTexts(())
     with reader.archive.open(part.PartName.lstrip("/")) as stream:
         return read_strings(stream)
 
@@ -96,23 +98,8 @@ def _style_cells(book: Any) -> Callable[[int], CellStyle]:  # noqa: ANN401 - the
             form, font = str(cell.number_format or ""), cell.font
         except IndexError:  # the workbook lacks this style
             return CellStyle()
-        return _read_format(form)._replace(is_bold=bool(font and font.b) and style_id > 0)
+        # The first style is that of cells without one.
+        is_own = font is not None and style_id > 0
+        return CellStyle(read_format(form), bool(is_own and font.b), bool(is_own and font.strike))
 
     return get_style
-
-
-@lru_cache
-def _read_format(form: str) -> CellStyle:
-    """Return what a number format says; of several parts the first, which is for positive numbers.
-
-    A percent sign in a text, as in `0"%"`, is printed behind the number and does not multiply it.
-    """
-    first = form.partition(";")[0]
-    places = _LITERAL.sub("", first).strip()
-    return CellStyle(
-        is_date=is_date_format(form),
-        is_duration=is_timedelta_format(form),
-        is_percent="%" in places,
-        has_sign="%" not in places and _SIGN.search(first) is not None,
-        digits=len(places) if _ZEROS.fullmatch(places) else 0,
-    )
