@@ -234,6 +234,13 @@ def test_headers_and_footers_come_once_and_page_numbers_never() -> None:
     assert parsed.text == "Town of Merrow\n\nText"
 
 
+def test_comments_are_not_read() -> None:
+    mark = '<w:r><w:commentReference w:id="0"/></w:r>'
+    body = p(f'<w:commentRangeStart w:id="0"/>{r("Fee: 40")}<w:commentRangeEnd w:id="0"/>{mark}')
+    comment = f'<w:comment w:id="0" w:author="Ada">{p(r("should be 50?"))}</w:comment>'
+    assert parse(make_package(body, comments=comment)).text == "Fee: 40"
+
+
 def test_lines_of_code_form_one_listing() -> None:
     body = make_styled("for x in y:", "Code") + make_styled("    stop", "Code")
     parsed = parse(make_package(body, styles=HEADINGS))
@@ -310,6 +317,43 @@ def test_struck_runs_are_left_out_and_reported() -> None:
     parsed = parse(make_package(body))
     assert parsed.text == "Fee: 12 crowns\n\nNew."
     assert parsed.unread == "hidden text left out in 4 places"
+
+
+def test_struck_runs_of_notes_headers_and_footers_are_left_out() -> None:
+    line = p(make_run("25 ", "<w:strike/>") + r("30 crowns"))
+    body = p(r("Fee") + '<w:r><w:footnoteReference w:id="5"/></w:r>')
+    body += p(r("Fine") + '<w:r><w:endnoteReference w:id="6"/></w:r>')
+    parsed = parse(
+        make_package(
+            body,
+            header=line,
+            footnotes=f'<w:footnote w:id="5">{line}</w:footnote>',
+            endnotes=f'<w:endnote w:id="6">{line}</w:endnote>',
+        )
+    )
+    assert parsed.text == "30 crowns\n\nFee[1]\n\n[1] 30 crowns\n\nFine[i]\n\n[i] 30 crowns"
+    assert parsed.unread == "hidden text left out in 3 places"
+
+
+STRIKING = (
+    '<w:style w:type="character" w:styleId="Gone"><w:rPr><w:strike/></w:rPr></w:style>'
+    '<w:style w:type="character" w:styleId="Back"><w:basedOn w:val="Gone"/><w:rPr>'
+    '<w:strike w:val="0"/></w:rPr></w:style>'
+    '<w:style w:type="paragraph" w:styleId="Up"><w:basedOn w:val="Gone"/></w:style>'
+)
+
+
+def test_runs_that_their_style_strikes_are_left_out() -> None:
+    def make_styled_run(text: str, style: str, more: str = "") -> str:
+        return make_run(text, f'<w:rStyle w:val="{style}"/>{more}')
+
+    body = p(r("Fee: ") + make_styled_run("10", "Gone") + make_styled_run("12", "Back"))
+    body += p(make_styled_run("Still so.", "Gone", '<w:strike w:val="0"/>'))
+    body += make_styled("Old.", "Up")
+    body += make_table(make_row(make_cell("a"), make_cell("b")))
+    parsed = parse(make_package(body, styles=STRIKING))
+    assert parsed.text == "Fee: 12\n\nStill so.\n\na | b"
+    assert parsed.unread == "hidden text left out in 2 places"
 
 
 def make_figure(name: str, link: str) -> str:

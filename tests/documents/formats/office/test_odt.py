@@ -307,3 +307,52 @@ def test_a_list_level_without_a_number_prints_none() -> None:
 
 def test_soft_hyphens_part_no_word() -> None:
     assert parse(make_package(p("Wald\u00ad<text:span>weg</text:span>"))).text == "Waldweg"
+
+
+def make_style(name: str, family: str, properties: str, more: str = "") -> str:
+    return (
+        f'<style:style style:name="{name}" style:family="{family}" {more}>{properties}'
+        "</style:style>"
+    )
+
+
+LINE = '<style:text-properties style:text-line-through-style="solid"/>'
+NO_LINE = '<style:text-properties style:text-line-through-style="none"/>'
+
+
+def test_struck_cells_of_a_sheet_are_left_out_and_reported() -> None:
+    styles = (
+        make_style("gone", "table-cell", LINE)
+        + make_style("ce1", "table-cell", "", 'style:parent-style-name="gone"')
+        + make_style("back", "table-cell", NO_LINE, 'style:parent-style-name="gone"')
+        + make_style("T1", "text", NO_LINE)
+    )
+
+    def make_cell(inner: str, style: str = "", more: str = "") -> str:
+        name = f'table:style-name="{style}"' if style else ""
+        return f"<table:table-cell {name} {more}>{inner}</table:table-cell>"
+
+    rows = [
+        make_cell(p("Bin"), "back") + make_cell(p("30"), "back") + make_cell(p("new"), "back"),
+        make_cell(p("Skip"))
+        + make_cell(p("1.5.24"), "ce1", 'office:value-type="date" office:date-value="2024-05-01"')
+        + make_cell(p("old, ") + p('now <text:span text:style-name="T1">50</text:span>!'), "gone"),
+        make_cell(p("Cart")) + make_cell(p("9"), "back") + make_cell(p("gone too")),
+    ]
+    columns = (
+        '<table:table-column table:number-columns-repeated="2"/>'
+        '<table:table-column table:default-cell-style-name="gone"/>'
+    )
+    lines = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    sheet = f'<table:table table:name="Fees">{columns}{lines}</table:table>'
+    parsed = parse(make_package(sheet, styles, kind="spreadsheet"))
+    assert parsed.text.split("\n")[2:] == ["Bin | 30 | new", "Skip |  | 50", "Cart | 9"]
+    assert parsed.unread == "hidden text left out in 3 places"
+
+
+def test_a_style_strikes_if_the_one_it_is_based_on_does() -> None:
+    styles = make_style("Gone", "text", LINE) + make_style(
+        "T1", "text", "", 'style:parent-style-name="Gone"'
+    )
+    body = p('Fee: <text:span text:style-name="T1">10 </text:span>12')
+    assert parse(make_package(body, styles)).text == "Fee: 12"

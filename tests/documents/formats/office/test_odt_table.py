@@ -40,3 +40,25 @@ def test_endless_repeats_are_refused_or_cut() -> None:
     assert len(read_table(row.format(""))) == 1000
     with pytest.raises(ParseRefusal, match="unfolds"):
         read_table(row.format('number-columns-repeated="99999999"') * 2)
+
+
+@pytest.mark.parametrize(
+    ("cell", "printed"),
+    [
+        ('value-type="float" value="1250.50">1.250,50 kg', "1.250,50 kg"),
+        ('value-type="percentage" value="0.125">12,5 %', "12,5 %"),
+        ('value-type="currency" currency="EUR" value="5">5,00 €', "5,00 €"),
+        ('value-type="date" date-value="2024-05-01T08:30:00">May', "2024-05-01 08:30:00"),
+        ('value-type="date" date-value="2024-05-01T00:00:00">May', "2024-05-01"),
+        ('value-type="float" value="1250.50">', "1250.5"),
+        ('value-type="percentage" value="0.07">', "7%"),
+        ('value-type="currency" currency="EUR" value="5">', "5 EUR"),
+        ('value-type="string" string-value="x">', "x"),
+        ('value-type="boolean" boolean-value="true">', "TRUE"),
+        ('value-type="time" time-value="PT08H30M00S">', "PT08H30M00S"),
+        ('value-type="float" value="?">', "?"),
+    ],
+)
+def test_a_cell_reads_as_it_is_printed_or_else_as_its_value_states(cell: str, printed: str) -> None:
+    ((read,),) = read_table(f"<table-row><table-cell {cell}</table-cell></table-row>")
+    assert read.text == printed

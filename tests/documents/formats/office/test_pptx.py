@@ -229,3 +229,19 @@ def test_struck_text_is_left_out() -> None:
     )
     slide = make_shape(line, role="title") + make_shape(line)
     assert parse(make_package([slide])).text == "Fee: 12 crowns\n\nFee: 12 crowns"
+
+
+def test_struck_text_of_notes_is_left_out() -> None:
+    line = (
+        '<a:p><a:r><a:t>Say </a:t></a:r><a:r><a:rPr strike="sngStrike"/><a:t>ten </a:t></a:r>'
+        "<a:r><a:t>twelve</a:t></a:r></a:p>"
+    )
+    notes = make_shape(line, role="body", at=(99_000_000, 0))
+    data = make_package(
+        [make_shape(make_line("Fees"))],
+        parts={"ppt/notes.xml": f"<p:notes {SPACES}>{notes}</p:notes>"},
+        links={"n": ("notesSlide", "../notes.xml")},
+    )
+    parsed = parse(data)
+    assert parsed.text == "Fees\n\nSay twelve"
+    assert parsed.unread == "hidden text left out in 1 place"

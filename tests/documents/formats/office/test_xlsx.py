@@ -8,6 +8,7 @@ import pytest
 from openpyxl import Workbook
 from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
+from openpyxl.comments import Comment
 from openpyxl.styles import Font
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
@@ -364,6 +365,12 @@ def test_a_merge_of_the_whole_sheet_changes_no_other_cell() -> None:
         ("</sheetData>", '</sheetData><mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'),
     )
     assert read_lines(data) == ["a | b", "c | d"]
+
+
+def test_comments_are_not_read() -> None:
+    book = make_sheet([["Fee", 40]], title="Sheet1")
+    book.active["B1"].comment = Comment("should be 50?", "Ada")
+    assert read_lines(save_book(book)) == ["Fee | 40"]
 
 
 def test_strict_workbooks_are_read() -> None:

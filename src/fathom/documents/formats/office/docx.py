@@ -14,7 +14,7 @@ from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.figures import FIGURES, add_figure
-from fathom.documents.formats.office.hidden_runs import drop_hidden_runs
+from fathom.documents.formats.office.hidden_runs import HiddenRuns
 from fathom.documents.formats.office.numbering import Numbering
 from fathom.documents.formats.office.package import (
     OfficePackage,
@@ -239,10 +239,12 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     name, root = package.find_main("word/document.xml")
     body = find_child(root, "body")
     builder = Builder()
-    builder.skip_hidden(drop_hidden_runs(root, package.read_related(name, "styles")))
+    is_white = find_child(root, "background") is None
+    hidden = HiddenRuns(package.read_related(name, "styles"), is_white=is_white)
+    builder.skip_hidden(hidden.drop_from(root))
     _mark_superscripts(root)
     pictures = Pictures(package.archive, "/media/", recogniser)
-    walk = _DocxWalk(package, name, builder, pictures)
+    walk = _DocxWalk(package, name, builder, pictures, hidden)
     walk.add_margins()
     if body is not None:
         walk.add_blocks(body)
@@ -268,8 +270,14 @@ class _DocxWalk:
     """A pass over a document's body in reading order."""
 
     def __init__(
-        self, package: OfficePackage, name: str, builder: Builder, pictures: Pictures
+        self,
+        package: OfficePackage,
+        name: str,
+        builder: Builder,
+        pictures: Pictures,
+        hidden: HiddenRuns,
     ) -> None:
+        self._hidden = hidden
         self._package = package
         self._name = name
         self._builder = builder
@@ -287,6 +295,8 @@ class _DocxWalk:
             root = (
                 self._package.read_part(link.target) if link.kind in {"header", "footer"} else None
             )
+            if root is not None:
+                self._builder.skip_hidden(self._hidden.drop_from(root))
             for text in [] if root is None else self._read_lines(root):
                 if text not in seen and any(sign.isalpha() for sign in text):
                     self._builder.add_paragraph(text)
@@ -395,7 +405,10 @@ class _DocxWalk:
     def _read_notes(self, kind: str) -> dict[str, Element]:
         """Return the notes of a kind by their ids, without separators."""
         root = self._package.read_related(self._name, kind)
-        notes = [] if root is None else list(iter_children(root, "footnote", "endnote"))
+        if root is None:
+            return {}
+        self._builder.skip_hidden(self._hidden.drop_from(root))
+        notes = iter_children(root, "footnote", "endnote")
         return {
             get_attribute(note, "id") or "": note
             for note in notes

@@ -48,6 +48,19 @@ def drop_hidden_text(tree: Element, edges: Edges) -> int:
     return count
 
 
+def drop_hidden_runs(root: Element) -> int:
+    """Drop the runs that no reader sees from the notes of a slide, and count those with text.
+
+    The notes are also shown outside of their page, so their shapes stay wherever they are.
+    """
+    hidden = [run for run in iter_descendants(root, "r") if _is_hidden(run, "r")]
+    for run in hidden:
+        parent = run.getparent()
+        if parent is not None:
+            parent.remove(run)
+    return sum(any((t.text or "").strip() for t in iter_descendants(run, "t")) for run in hidden)
+
+
 def _is_hidden(element: Element, name: str) -> bool:
     """Return whether a shape is marked as hidden, or a run is invisible."""
     if name == "r":

@@ -1,13 +1,20 @@
 """OpenDocument files: texts, sheets and presentations, read by the same walk."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.list_numbers import format_number
-from fathom.documents.formats.office.cells import MOST_CELLS, SheetCell, add_rows, spread_merges
+from fathom.documents.formats.office.cells import (
+    MOST_CELLS,
+    SheetCell,
+    add_rows,
+    format_value,
+    spread_merges,
+)
 from fathom.documents.formats.office.hidden_styles import empty_hidden_text
 from fathom.documents.formats.office.numbering import BULLET
 from fathom.documents.formats.office.pictures import Pictures
@@ -171,6 +178,9 @@ def _read_level(element: Element) -> _ListLevel:
     )
 
 
+_STATED = {"string": "string-value", "boolean": "boolean-value", "time": "time-value"}
+"""The attributes that state the values of cells; those of numbers are `value`."""
+_NUMBERS = {"float", "percentage", "currency"}
 _GROUPS = {"table-header-rows", "table-rows", "table-row-group"}
 _MOST_REPEATS = 1_000
 
@@ -224,12 +234,10 @@ def _read_cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]
     """Return the cells up to the last that is not empty; cells covered by a merge are empty."""
     cells: list[SheetCell] = []
     for element in iter_children(row, "table-cell", "covered-table-cell"):
-        printed = "" if get_local_name(element) == "covered-table-cell" else text(element).strip()
+        is_covered = get_local_name(element) == "covered-table-cell"
         kind = get_attribute(element, "value-type")
-        # Dates are read as ISO 8601, other values as they are printed.
-        date = get_attribute(element, "date-value") if kind == "date" else None
         cell = SheetCell(
-            date or printed,
+            "" if is_covered else _read_value(element, kind, text),
             is_text=kind in {None, "string"},
             columns=_count_repeats(element, "number-columns-spanned"),
             rows=_count_repeats(element, "number-rows-spanned"),
@@ -238,6 +246,28 @@ def _read_cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]
     while cells and not cells[-1].text:
         cells.pop()
     return cells
+
+
+def _read_value(cell: Element, kind: str | None, read_text: Callable[[Element], str]) -> str:
+    """Return the text of a cell: a date as ISO 8601, and another value as it is printed.
+
+    A cell without printed text, as some programs write them, has the text of its stated value.
+    """
+    date = get_attribute(cell, "date-value") if kind == "date" else None
+    if date:
+        return date.replace("T", " ").removesuffix(" 00:00:00")
+    printed = read_text(cell).strip()
+    if printed or kind is None:
+        return printed
+    stated = get_attribute(cell, _STATED.get(kind, "value")) or ""
+    if kind not in _NUMBERS:
+        return stated.upper() if kind == "boolean" else stated
+    with suppress(ValueError):
+        number = float(stated)
+        if kind == "percentage":
+            return f"{format_value(number * 100.0)}%"
+        return f"{format_value(number)} {get_attribute(cell, 'currency') or ''}".rstrip()
+    return stated
 
 
 def _count_repeats(element: Element, name: str) -> int:

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.figures import FIGURES, add_figure
-from fathom.documents.formats.office.hidden_shapes import Edges, drop_hidden_text, get_edges
+from fathom.documents.formats.office.hidden_shapes import (
+    Edges,
+    drop_hidden_runs,
+    drop_hidden_text,
+    get_edges,
+)
 from fathom.documents.formats.office.numbering import BULLET
 from fathom.documents.formats.office.package import (
     OfficePackage,
@@ -139,6 +144,8 @@ class _Slide:
     def _add_notes(self) -> None:
         """Add the speaker's notes of the slide."""
         root = self._package.read_related(self._name, "notesSlide")
+        if root is not None:
+            self._builder.skip_hidden(drop_hidden_runs(root))
         for shape in [] if root is None else iter_descendants(root, "sp"):
             if _get_placeholder(shape) not in {None, *_FURNITURE}:
                 for paragraph in _list_paragraphs(shape):
