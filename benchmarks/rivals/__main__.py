@@ -16,14 +16,16 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.hardening.outcomes import describe_machine, read_commit
 from benchmarks.rivals.corpus import Corpus, load
-from benchmarks.rivals.embedder import Table
+from benchmarks.rivals.embedder import EMBEDDER, Table
 from benchmarks.rivals.environments import PINS, list_versions, prepare_python
 from benchmarks.rivals.report import rewrite_page
 
@@ -44,6 +46,8 @@ class Plan:
         rounds: How often each system is measured at each size.
         work: Where environments, vectors and indexes lie.
         results: Where the result files lie.
+        origin: The commit, the date and the machine of this run; a result file names those of its
+            last round.
     """
 
     dataset: Path
@@ -53,6 +57,7 @@ class Plan:
     systems: Sequence[str]
     work: Path
     results: Path
+    origin: Mapping[str, str]
 
 
 def parse_plan(arguments: Sequence[str] | None = None) -> Plan:
@@ -74,6 +79,11 @@ def parse_plan(arguments: Sequence[str] | None = None) -> Plan:
         systems=options.systems,
         work=options.work,
         results=options.work / "small" if options.small else RESULTS,
+        origin={
+            "commit": read_commit(),
+            "date": datetime.now(UTC).date().isoformat(),
+            "machine": describe_machine(),
+        },
     )
 
 
@@ -109,17 +119,18 @@ def run_step(
         "documents": len(corpus.documents),
         "questions": len(corpus.questions),
         "versions": list_versions(name),
+        "embedder": EMBEDDER,
         "embedding_s": round(embedding_s, 2),
     }
     stored = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    rounds = stored.pop("rounds", []) if stored.items() >= head.items() else []
+    rounds = stored["rounds"] if stored.items() >= head.items() else []
     if len(rounds) > number:
         return
     rounds.append(measure_round(plan, corpus, name, python))
     print(name, len(corpus.documents), json.dumps(rounds[-1]), flush=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_suffix(".new")
-    text = json.dumps(head | {"rounds": rounds}, indent=1) + "\n"
+    text = json.dumps({**head, **plan.origin, "rounds": rounds}, indent=1) + "\n"
     new.write_text(text, encoding="utf-8")
     new.replace(file)
 

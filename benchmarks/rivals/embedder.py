@@ -1,4 +1,4 @@
-"""The one embedder of every system: Fathom's own, on the same runtime.
+"""The one embedder of every system: Fathom's default, on the same runtime.
 
 So what is compared is what each system does beside the embedding. It counts the seconds it takes.
 The vectors are made once and kept in a table, with the seconds that took; a system then looks its
@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.models.embedder import load_embedder
+from fathom.models.embedder import SHIPPED_INT8, load_embedder
 
 Matrix = NDArray[np.float32]
 BLOCK = 2000  # texts between two checkpoints
+EMBEDDER = SHIPPED_INT8  # named here, as the environments of the others cannot load the settings
 
 
 class Table:
@@ -27,7 +28,7 @@ class Table:
         folder.mkdir(parents=True, exist_ok=True)
         self._file, self._state = folder / "vectors.f32", folder / "vectors.json"
         self._texts = texts
-        self._digest = sha256("\n".join(texts).encode()).hexdigest()
+        self._digest = sha256("\n".join([EMBEDDER, *texts]).encode()).hexdigest()
         state = json.loads(self._state.read_text()) if self._state.exists() else {}
         if state.get("texts") != self._digest:
             state = {}
@@ -41,7 +42,7 @@ class Table:
 
     def fill(self, until: float) -> bool:
         """Continue until the clock says `until`; return whether all vectors exist."""
-        embedder = load_embedder()
+        embedder = load_embedder(EMBEDDER)
         while self.done < len(self._texts) and time.time() < until:
             block = self._texts[self.done : self.done + BLOCK]
             started = time.perf_counter()
@@ -62,7 +63,7 @@ class TimedEmbedder:
     """An embedder that measures its seconds, and looks texts up in a table first."""
 
     def __init__(self, table: Table | None = None, threads: int = 0) -> None:
-        self._embedder = load_embedder(threads=threads)
+        self._embedder = load_embedder(EMBEDDER, threads=threads)
         self._table = table
         self._rows = table.by_text() if table else {}
         self.seconds = 0.0

@@ -95,11 +95,13 @@ def _format_heading(size: int, systems: Sequence[Result]) -> str:
     counts = {len(system["rounds"]) for system in systems}
     told_rounds = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     busy = " **The machine was busy with other work.**" if median(loads) > cores else ""
+    first = systems[0]
     return (
         f"### {size:,} documents\n\n"
-        f"{systems[0]['questions']} questions, {told_rounds} rounds; load {min(loads):.1f} to "
-        f"{max(loads):.1f} on {cores:.0f} cores.{busy}"
-        f" Embedding took {systems[0]['embedding_s']:.0f} s, once for all. Medians of the rounds:\n"
+        f"{first['questions']} questions, {told_rounds} rounds; load {min(loads):.1f} to "
+        f"{max(loads):.1f} on {cores:.0f} cores.{busy} Embedding with {first['embedder']} took "
+        f"{first['embedding_s']:.0f} s, once for all. {first['date']}, {first['commit']}, "
+        f"{first['machine']}. Medians of the rounds:\n"
     )
 
 

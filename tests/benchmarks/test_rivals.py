@@ -166,7 +166,11 @@ def make_result(system: str, times: float, load: float) -> dict[str, Any]:
         "documents": 1000,
         "questions": 7,
         "versions": versions,
+        "embedder": "an-embedder",
         "embedding_s": 8.0,
+        "commit": "0a1b2c3d",
+        "date": "2026-11-30",
+        "machine": "Linux, 2 cores",
         "rounds": [first_round, slower | {"p50_ms": 12.0 * times}, slower],
     }
 
@@ -174,6 +178,7 @@ def make_result(system: str, times: float, load: float) -> dict[str, Any]:
 def test_the_page_shows_medians_and_ratios_within_rounds() -> None:
     page = format_results([make_result("txtai", 3, 1.0), make_result("fathom", 1, 1.5)])
     assert "### 1,000 documents\n\n7 questions, 3 rounds; load 1.0 to 1.5 on 2 cores. Emb" in page
+    assert "with an-embedder took 8 s, once for all. 2026-11-30, 0a1b2c3d, Linux, 2 cores." in page
     ours = "| 100 | 2.0 | 0.50 | 100 | 150 | 12.0 | 12.0 | 2.0 | 0.500 | 6.0 | 4 | 300 |"
     assert f"| Fathom 1.2.3 {ours}" in page
     theirs = "| 71 | 6.0 | 1.50 | 300 | 450 | 36.0 | 36.0 | 6.0 | 0.500 | 2.0 | 4 | 900 |"
