@@ -153,14 +153,15 @@ def ingest(
     """Bring the index in line with files; run it again to continue or to update."""
     from dataclasses import asdict
 
-    from fathom.serving.cli.files import check_outputs
+    from fathom.serving.cli.files import check_report
     from fathom.serving.cli.output import format_ingest_report, show_outcome
     from fathom.serving.cli.progress import InterruptibleProgress, show_ingest_progress
     from fathom.serving.cli.watch import watch
     from fathom.serving.notifications import choose_wait
     from fathom.serving.readers_file import load_readers
 
-    check_outputs([report], [*(paths or ()), readers])
+    if report is not None:
+        check_report(report, [*(paths or ()), *([readers] if readers else ())])
     flags = {
         "ingest.include": include or None,
         "ingest.exclude": exclude or None,

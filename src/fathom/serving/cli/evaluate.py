@@ -132,7 +132,7 @@ def evaluate(
     reports = ReportFiles(
         html=html, markdown=markdown, gate=gate, baseline=save_baseline, records=records
     )
-    baseline = reports.check([*datasets, labels])
+    baseline = reports.check([*list_inputs(datasets), labels])
     fields = parse_fields(split_names(by))
     open_engine = partial(
         open_variant,
@@ -249,6 +249,13 @@ def choose_exit_code(evaluation: "Evaluation") -> int:
     if evaluation.all_failed:
         return ALL_FAILED
     return QUALITY_FELL if evaluation.verdict is not None and evaluation.verdict.regressions else 0
+
+
+def list_inputs(paths: Sequence[Path]) -> list[Path]:
+    """Return the files and folders that are read of data sets and of files of questions."""
+    from fathom.evaluation.datasets import list_places
+
+    return [place for path in paths for place in list_places(path)]
 
 
 def load_datasets(

@@ -15,11 +15,12 @@ from fathom.serving.cli.evaluate import (
     ReportFiles,
     check_variants,
     expand_variants,
+    list_inputs,
     load_datasets,
     open_variant,
     split_names,
 )
-from fathom.serving.cli.files import check_writable
+from fathom.serving.cli.files import SETTINGS_FILE, check_writable
 from fathom.serving.cli.options import (
     STRATEGY_NAMES,
     IndexOption,
@@ -35,8 +36,6 @@ from fathom.serving.invisible import replace_controls
 
 if TYPE_CHECKING:
     from fathom.evaluation.tuning import Tuning
-
-SETTINGS_FILE = Path("fathom.toml")
 
 
 def tune(
@@ -76,7 +75,7 @@ def tune(
 
     check_measure(measure)
     reports = ReportFiles(html=html, markdown=markdown, records=records)
-    reports.check([questions])
+    reports.check(list_inputs([questions]))
     if write:
         check_writable(SETTINGS_FILE)
     tried = split_names(strategies) or list(STRATEGIES)
