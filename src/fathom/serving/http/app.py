@@ -32,6 +32,7 @@ from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.audit_log import create_audit_log
 from fathom.serving.http.audit_trail import AuditTrail
+from fathom.serving.http.description import describe_fields, name_operation
 from fathom.serving.http.event_stream import Shutdown
 from fathom.serving.http.fetch import MOST_AT_ONCE
 from fathom.serving.http.folder_watch import FolderWatch
@@ -60,13 +61,15 @@ if TYPE_CHECKING:  # needs the extra `oidc`
 
 
 class Application(FastAPI):
-    """The web application, whose OpenAPI description includes the schemas of errors."""
+    """The web application, whose OpenAPI description also describes errors and all fields."""
 
     @override
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI description."""
         description = super().openapi()
-        description["components"]["schemas"].update(ERROR_SCHEMAS)
+        schemas = description["components"]["schemas"]
+        schemas.update(ERROR_SCHEMAS)
+        describe_fields(schemas)
         return description
 
 
@@ -149,10 +152,14 @@ def _list_routes() -> tuple[BaseRoute, ...]:
         *(source_routes, sign_on_routes, page),
     ):
         router.include_router(
-            module.router, responses=describe_errors(ProblemReply, problems.MEDIA_TYPE)
+            module.router,
+            responses=describe_errors(ProblemReply, problems.MEDIA_TYPE),
+            generate_unique_id_function=name_operation,
         )
     router.include_router(
-        openai.router, responses=describe_errors(OpenAIErrorReply, "application/json")
+        openai.router,
+        responses=describe_errors(OpenAIErrorReply, "application/json"),
+        generate_unique_id_function=name_operation,
     )
     return tuple(router.routes)
 
