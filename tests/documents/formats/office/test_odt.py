@@ -309,6 +309,24 @@ def test_soft_hyphens_part_no_word() -> None:
     assert parse(make_package(p("Wald\u00ad<text:span>weg</text:span>"))).text == "Waldweg"
 
 
+def test_a_merged_cell_of_a_table_of_a_text_is_repeated_in_its_rows() -> None:
+    def make_line(*cells: str) -> str:
+        return f"<table:table-row>{''.join(cells)}</table:table-row>"
+
+    def make_cell(text: str, more: str = "") -> str:
+        return f"<table:table-cell {more}>{p(text)}</table:table-cell>"
+
+    covered = "<table:covered-table-cell/>"
+    head = make_line(make_cell("Item"), make_cell("Port"), make_cell("Fee"))
+    rows = make_line(
+        make_cell("boat"), make_cell("Rome", 'table:number-rows-spanned="2"'), make_cell("1")
+    )
+    rows += make_line(make_cell("ship"), covered, make_cell("2"))
+    rows += make_line(make_cell(""), make_cell(""), make_cell("3"))
+    parsed = parse(make_package(f"<table:table>{head}{rows}</table:table>"))
+    assert parsed.text == "Item | Port | Fee\nboat | Rome | 1\nship | Rome | 2\n|  | 3"
+
+
 def make_style(name: str, family: str, properties: str, more: str = "") -> str:
     return (
         f'<style:style style:name="{name}" style:family="{family}" {more}>{properties}'

@@ -8,6 +8,7 @@ from decimal import Decimal
 from itertools import groupby, pairwise, repeat
 
 from fathom.documents.base import Builder, ParseRefusal
+from fathom.documents.formats.cell_grid import LONGEST_REPEATED
 from fathom.documents.formats.csv import label_cells
 
 _LOOK_AHEAD = 3
@@ -78,7 +79,7 @@ def spread_merges(
         if top > len(rows) or left > len(rows[top - 1]):
             continue
         cell = rows[top - 1][left - 1]
-        if not cell.text or len(cell.text) > _LONGEST_NAME:
+        if not cell.text or len(cell.text) > LONGEST_REPEATED:
             continue
         rows[top - 1][left - 1] = replace(cell, columns=right - left + 1)
         for row in rows[top:bottom]:

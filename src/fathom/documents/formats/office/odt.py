@@ -7,6 +7,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.cells import (
     MOST_CELLS,
@@ -486,8 +487,11 @@ class _OdtWalk:
             return
         groups = iter_children(table, "table-header-rows")
         heads = sum(1 for group in groups for _ in iter_children(group, "table-row"))
+        grid = CellGrid()
         for at, row in enumerate(read_rows(table, self._read_cell)):
-            self._builder.add_row([cell.text for cell in row], head=at < heads)
+            # Each column has a cell of its own, which is empty where another cell covers it.
+            placed = [(cell.text or None, 1, cell.rows) for cell in row]
+            self._builder.add_row(grid.place_row(placed, head=at < heads), head=at < heads)
 
     def _read_cell(self, cell: Element) -> str:
         """Return the text of a cell, a line for each paragraph."""
