@@ -442,3 +442,14 @@ def test_an_unforeseen_error_is_guarded_and_counted_as_every_reply(
     assert "secret" not in reply.text
     assert reply.headers["x-content-type-options"] == "nosniff"
     assert 'route="/api/v1/reports",status="500"' in client.get("/metrics").text
+
+
+def test_routes_of_the_openai_interface_are_counted_by_their_whole_patterns(
+    client: TestClient,
+) -> None:
+    for path in ("/v1/models", "/v1/vector_stores/none/files", "/v1/nowhere"):
+        client.get(path)
+    numbers = client.get("/metrics").text
+    assert 'route="/v1/models",status="200"' in numbers
+    assert 'route="/v1/vector_stores/{store_id}/files",status="404"' in numbers
+    assert 'route="other",status="404"' in numbers
