@@ -451,6 +451,50 @@ def test_a_deletion_leaves_the_file_that_an_upload_before_it_replaced(
     assert fresh_client.get(f"/api/v1/documents/{new}").json()["file"]
 
 
+def check_deletion_during_upload(
+    first: TestClient, other: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Check that a deletion leaves the new file that another server has just stored.
+
+    Args:
+        first: A client of the server that deletes the document.
+        other: A client of the server that stores a new version of its file.
+        monkeypatch: The patcher of the test, which makes a pause before the job is stored.
+    """
+    send_files(first, ("pier.md", b"# Old pier\n\nThe pier is closed."))
+    old = get_document(first, "Old pier")["id"]
+    app: Any = other.app
+    jobs, is_stored, go_on = app.state.workspaces.get_workspace(LOCAL).jobs, Event(), Event()
+    add = jobs.add
+
+    def add_late(*arguments: Any) -> Job:
+        is_stored.set()
+        go_on.wait()
+        job: Job = add(*arguments)
+        return job
+
+    monkeypatch.setattr(jobs, "add", add_late)
+    part = ("files", ("pier.md", b"# New pier\n\nThe pier is open."))
+    with ThreadPoolExecutor() as threads:
+        upload = threads.submit(other.post, "/api/v1/documents", files=[part])
+        is_stored.wait()
+        deletion = threads.submit(first.delete, f"/api/v1/documents/{old}")
+        wait([deletion], timeout=2)  # time to remove the file, if nothing prevents that
+        go_on.set()
+        job = upload.result().json()["job"]
+        assert deletion.result().json() == {"removed": 1}
+    assert [file["outcome"] for file in wait_for_job(other, job)["files"]] == ["ok"]
+    new = get_document(first, "New pier")["id"]
+    assert first.get(f"/api/v1/documents/{new}").json()["file"]
+
+
+def test_a_deletion_leaves_the_file_that_another_server_is_storing(
+    fresh_client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_client(create_app(settings)) as other:
+        check_deletion_during_upload(fresh_client, other, monkeypatch)
+
+
 def test_a_document_that_is_gone_when_its_deletion_begins_is_missing(
     fresh_client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -448,8 +448,8 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
         places = [place.path for place in index.list_places(document.id)]
         files = [path for path in places if find_file(index, path, document.id) == path]
         count = space.engine.documents.remove([document.id])
-        with space.storing:
-            waiting = {path for job in space.jobs.list_open() for path in job.names}
+        with space.files.lock():
+            waiting = space.list_waiting_paths()
             for path in files:
                 if path not in waiting:  # a job that waits will read a newer version of the file
                     space.files.remove(path)

@@ -1,26 +1,39 @@
 """The storage of uploaded files: a folder beside an embedded index, else the index's server."""
 
+import os
 import shutil
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from starlette.datastructures import UploadFile
 from typing_extensions import override
 
+from fathom.errors import RunError
 from fathom.index.engines import UPLOADS, Index
 from fathom.ingest.places import locate_path
+from fathom.serving.http.tables import JOB_TABLES
 from fathom.serving.http.uploads import StoredUpload, is_upload, store_files
+from fathom.system import create_folder, lock_file
 
 if TYPE_CHECKING:  # psycopg is of an extra
+    from fathom.index.postgres.database import ServerDatabase
     from fathom.index.postgres.uploads import Uploads
 
 FETCHED = "fetched"
 """The folder beside the uploads with local copies of files that were opened."""
 MOST_FETCHED = 32
 """The number of local copies, at most; the oldest are removed first."""
+LOCK = "uploads.lock"
+"""The file beside the uploads whose lock a server holds while it changes them."""
+WAIT_S = 0.02
+"""The wait between two tries to take this lock, in seconds."""
+_CHANGE_LOCK = 507_220
+"""The first key of an advisory lock; its holder changes the uploads of the workspace."""
 
 
 class UploadedFiles:
@@ -32,6 +45,41 @@ class UploadedFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._changing = threading.Lock()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep all other threads and servers from a `with` block that changes the files.
+
+        An upload stores its files with their job in one such block, and a removal looks for open
+        jobs in one, so that it removes no new file whose job is not known yet.
+
+        Raises:
+            RunError: If the lock cannot be taken.
+        """
+        # Threads of this server wait here, so that they need not try again and again.
+        with self._changing, self._lock_servers():
+            yield
+
+    @contextmanager
+    def _lock_servers(self) -> Iterator[None]:
+        """Keep other servers from a `with` block; on one disk they lock a file."""
+        path = self.folder.parent / LOCK
+        try:
+            create_folder(path.parent)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            reason = f"{path}: {error.strerror}; uploads need a folder that the server may write"
+            raise RunError(reason) from error
+        try:
+            while (unlock := lock_file(handle, path)) is None:
+                time.sleep(WAIT_S)
+            try:
+                yield
+            finally:
+                unlock()
+        finally:
+            os.close(handle)
 
     def store(self, files: Sequence[UploadFile]) -> StoredUpload:
         """Store uploaded files; each is stored completely or not at all."""
@@ -99,15 +147,27 @@ class UploadedFiles:
 class SharedFiles(UploadedFiles):
     """The uploaded files of one workspace on the server of its index, copied here for use."""
 
-    def __init__(self, folder: Path, uploads: "Uploads") -> None:
+    def __init__(self, folder: Path, uploads: "Uploads", database: "ServerDatabase") -> None:
         """Create the store. Nothing is opened before it is needed.
 
         Args:
             folder: The folder under which the documents' paths lie, where files are copied to.
             uploads: The files on the server.
+            database: The tables of the same workspace.
         """
         super().__init__(folder)
         self._uploads = uploads
+        self._database = database
+
+    @override
+    @contextmanager
+    def _lock_servers(self) -> Iterator[None]:
+        tables = self._database.tables
+        with tables.begin() as connection:
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(%s, %s)", (_CHANGE_LOCK, tables.workspace)
+            )
+            yield
 
     @override
     def store(self, files: Sequence[UploadFile]) -> StoredUpload:
@@ -191,4 +251,7 @@ def create_file_store(index: Index, directory: Path) -> UploadedFiles:
         directory: The index's directory, or that of its companion data on this machine.
     """
     folder, uploads = (directory / UPLOADS).absolute(), index.open_uploads()
-    return UploadedFiles(folder) if uploads is None else SharedFiles(folder, uploads)
+    if uploads is None:
+        return UploadedFiles(folder)
+    database = index.open_database(JOB_TABLES.file, JOB_TABLES.tables)
+    return SharedFiles(folder, uploads, cast("ServerDatabase", database))
