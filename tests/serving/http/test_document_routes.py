@@ -18,6 +18,8 @@ from fathom import Engine
 from fathom.config import parse_settings
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import draw_page, encode_png
+from fathom.errors import IndexMissing
+from fathom.index.base import IndexReader
 from fathom.index.embedded.opening import take_lock
 from fathom.index.engines import UPLOADS, EmbeddedIndex
 from fathom.ingest.progress import IngestState
@@ -260,6 +262,9 @@ class PausingEngine:
     index: EmbeddedIndex
     begun: Event = field(default_factory=Event)
     go: Event = field(default_factory=Event)
+
+    def reader(self, *, checked: bool) -> IndexReader:
+        raise IndexMissing(f"nothing is ingested, checked or not: {checked}")
 
     def ingest(self, _: object, on_progress: IngestProgress) -> None:
         self.begun.set()

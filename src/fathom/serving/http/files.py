@@ -94,7 +94,8 @@ class UploadedFiles:
         Returns:
             The names by the paths on this machine, and the earlier paths of these files.
         """
-        return dict(names), []
+        moved = self.find_moved(names)
+        return {moved.get(path, path): name for path, name in names.items()}, sorted(moved)
 
     def find_paths(self, names: Mapping[str, str]) -> dict[str, str]:
         """Return the present path of each file, by the path where it was stored.
@@ -102,7 +103,21 @@ class UploadedFiles:
         Args:
             names: The name that the client gave each file, by the path where it was stored.
         """
-        return {path: path for path in names}
+        moved = self.find_moved(names)
+        return {path: moved.get(path, path) for path in names}
+
+    def find_moved(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Return the present paths of files that have moved with the index, by their earlier paths.
+
+        Args:
+            names: The name that the client gave each file, by the path where it was stored.
+        """
+        places = {path: self.folder / name for path, name in names.items()}
+        return {
+            path: str(place)
+            for path, place in places.items()
+            if path != str(place) and is_upload(place, self.folder)
+        }
 
     @contextmanager
     def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
@@ -190,6 +205,10 @@ class SharedFiles(UploadedFiles):
             *(self._uploads.set_path(name, path) for path, name in local_names.items()),
         }
         return local_names, sorted(earlier - local_names.keys() - {""})
+
+    @override
+    def find_moved(self, names: Mapping[str, str]) -> dict[str, str]:
+        return {}  # the server of the index knows where its documents were read from
 
     @override
     def find_paths(self, names: Mapping[str, str]) -> dict[str, str]:

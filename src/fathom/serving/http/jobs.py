@@ -18,6 +18,7 @@ from fathom.engine import Engine
 from fathom.errors import IndexLocked, UsageError
 from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.job_queue import Job, create_job_queue
+from fathom.serving.http.moved_files import check_rules, find_moved_documents
 from fathom.serving.http.problems import build_problem
 
 if TYPE_CHECKING:  # a server that only answers does not load ingestion
@@ -86,9 +87,16 @@ class Jobs:
         Args:
             begins: Whether this server is just starting, so that no local file is being read.
         """
+        if begins:
+            self._follow_moved_files()
         if self._queue.has_open():
             self._wake()
         self._files.remove_leftovers(idle=begins and not self.list_open())
+
+    def _follow_moved_files(self) -> None:
+        """Read the uploaded files of an index at another place than before from where they are."""
+        if names := find_moved_documents(self._engine, self._files, self.list_latest()):
+            self.add(names)
 
     def submit(self, work: Callable[[], T]) -> "Future[T]":
         """Run other work on the index after the submitted jobs: the index has one writer."""
@@ -134,6 +142,7 @@ class Jobs:
     def _run_job(self, job: Job) -> bool:
         """Run a job; return whether the next one can begin at once."""
         try:
+            check_rules(self._engine, self._files.find_moved(job.names))
             job.names, earlier = self._files.map_paths(job.names)
             job.replaced = sorted({*job.replaced, *earlier})
             with self._report_progress(job) as progress:
