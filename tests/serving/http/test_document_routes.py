@@ -2,9 +2,13 @@
 fathom.serving.http.uploads, and drawn pages of fathom.documents.sandbox.drawing.
 """
 
+import shutil
+import subprocess
 import time
 import zlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -20,7 +24,7 @@ from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import draw_page, encode_png
 from fathom.errors import IndexMissing
 from fathom.index.base import IndexReader
-from fathom.index.embedded.opening import take_lock
+from fathom.index.embedded.opening import LOCK, take_lock
 from fathom.index.engines import UPLOADS, EmbeddedIndex
 from fathom.ingest.progress import IngestState
 from fathom.ingest.report import IngestProgress, IngestReport
@@ -298,6 +302,46 @@ def test_a_server_that_cannot_store_uploads_names_the_folder(
     assert (reply.status_code, reply.json()["title"]) == (500, "failed")
     reason = "uploads: File exists; uploads need a folder that the server may write"
     assert reply.json()["detail"].endswith(reason)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Yield the folder of a disk of 8 MB of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    options = ["-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    if not mount or subprocess.run([mount, *options], check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill_disk(file: Path) -> None:
+    """Write a file until the disk is full."""
+    with suppress(OSError), file.open("ab", buffering=0) as target:
+        while True:
+            target.write(bytes(4096))
+
+
+def test_a_server_goes_on_by_itself_after_its_disk_was_full(
+    small_disk: Path,
+) -> None:
+    filler = small_disk / "filler"
+    settings = parse_settings({"index.directory": str(small_disk / "index"), "offline": True})
+    with open_client(create_app(settings)) as client:
+        send_files(client, ("fees.md", b"# Fees\n\nA permit costs 40 crowns.\n"))
+        document = f"/api/v1/documents/{get_document(client, 'Fees')['id']}"
+        fill_disk(filler)
+        (settings.index.directory / LOCK).write_bytes(b"")
+        fill_disk(filler)
+        reply = client.delete(document)
+        assert (reply.status_code, reply.json()["title"]) == (500, "failed")
+        assert "the disk is full; free some space, then try again" in reply.json()["detail"]
+        filler.unlink()
+        late = send_files(client, ("late.md", b"# Late\n\nThe late bus leaves at 23:55.\n"))
+        assert [file["outcome"] for file in late["files"]] == ["ok"]
+        assert client.delete(document).json() == {"removed": 1}
 
 
 def test_a_repeated_upload_is_the_same_only_if_names_and_contents_are(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from fathom import __version__
 from fathom.engine import Engine
-from fathom.errors import FathomError
+from fathom.errors import FathomError, IndexMissing
+from fathom.redaction import open_log
 from fathom.serving.http import (
     api,
     audit_routes,
@@ -58,6 +59,8 @@ from fathom.usage import Budget
 
 if TYPE_CHECKING:  # needs the extra `oidc`
     from fathom.serving.http.sign_on import SignOn
+
+LOG = open_log("fathom.serving")
 
 
 class Application(FastAPI):
@@ -195,7 +198,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _load_models(engine: Engine) -> None:
-    """Load the models that a question needs, if there is an index to ask about."""
-    with suppress(FathomError):  # the next question reports it
+    """Load the models that a question needs, if there is an index to ask about.
+
+    The log names what keeps questions from being answered, such as an index of an older version.
+    """
+    try:
         engine.reader(checked=False)
         engine.models.warm_up()
+        engine.reader()
+    except IndexMissing:
+        return  # the first upload makes the index
+    except FathomError as error:
+        LOG.warning("no question can be answered: %s", error)

@@ -35,6 +35,12 @@ WAIT_S = 0.02
 _CHANGE_LOCK = 507_220
 """The first key of an advisory lock; its holder changes the uploads of the workspace."""
 
+LEAST_FREE = 1 << 20
+"""The bytes that must be free on the disk of an index before the server changes the index.
+
+A writer of the index that finds no room for its first bytes locks the index until its process ends.
+"""
+
 
 class UploadedFiles:
     """The uploaded files of one workspace, in a folder beside an embedded index.
@@ -118,6 +124,16 @@ class UploadedFiles:
             for path, place in places.items()
             if path != str(place) and is_upload(place, self.folder)
         }
+
+    def check_space(self) -> None:
+        """Check that the disk of the index has room for a change.
+
+        Raises:
+            RunError: If it has none.
+        """
+        place = next(place for place in self.folder.parents if place.exists())
+        if shutil.disk_usage(place).free < LEAST_FREE:
+            raise RunError(f"{place}: the disk is full; free some space, then try again")
 
     @contextmanager
     def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
@@ -205,6 +221,10 @@ class SharedFiles(UploadedFiles):
             *(self._uploads.set_path(name, path) for path, name in local_names.items()),
         }
         return local_names, sorted(earlier - local_names.keys() - {""})
+
+    @override
+    def check_space(self) -> None:
+        """Check nothing: the documents are stored on the disk of a server."""
 
     @override
     def find_moved(self, names: Mapping[str, str]) -> dict[str, str]:
