@@ -20,6 +20,7 @@ from fathom.serving.cli.calibration import calibrate, feedback
 from fathom.serving.cli.docs import docs
 from fathom.serving.cli.errors import prepare_streams, report_error
 from fathom.serving.cli.evaluate import evaluate
+from fathom.serving.cli.keys import keys
 from fathom.serving.cli.mcp import mcp
 from fathom.serving.cli.models import models
 from fathom.serving.cli.options import (
@@ -30,7 +31,7 @@ from fathom.serving.cli.options import (
     build_engine,
 )
 from fathom.serving.cli.search import search
-from fathom.serving.cli.serve import keys, serve
+from fathom.serving.cli.serve import serve
 from fathom.serving.cli.skill import skill
 from fathom.serving.cli.source import source
 from fathom.serving.cli.tune import tune
