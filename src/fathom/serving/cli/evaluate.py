@@ -1,6 +1,5 @@
 """The command `fathom eval`."""
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from fathom.serving.cli.options import (
     TokensOption,
     build_engine,
     collect_run_flags,
+    note_warnings,
 )
 from fathom.serving.cli.progress import show_count, show_ingest_progress
 from fathom.serving.invisible import replace_controls
@@ -163,7 +163,7 @@ def evaluate(
                 on_progress=show_count,
             )
             directory = engine.directory
-        sys.stderr.writelines(f"{replace_controls(warning)}\n" for warning in evaluated.warnings)
+        note_warnings(evaluated.warnings)
         evaluations.append(evaluated)
     evaluation = Evaluation.combine(evaluations)
     if baseline:

@@ -1,6 +1,5 @@
 """The command `fathom tune`, which finds the best strategy and settings for given questions."""
 
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from fathom.serving.cli.options import (
     QueriesOption,
     RecordsOption,
     SetOption,
+    note_warnings,
 )
 from fathom.serving.cli.progress import show_count, show_ingest_progress
 from fathom.serving.invisible import replace_controls
@@ -104,7 +104,7 @@ def tune(
                 ingesting=show_ingest_progress(verbose=False),
                 on_progress=show_count,
             )
-        sys.stderr.writelines(f"{replace_controls(warning)}\n" for warning in evaluated.warnings)
+        note_warnings(evaluated.warnings)
         evaluations.append(evaluated)
     evaluation = Evaluation.combine(evaluations)
     tuning = compare_trials(evaluation.answered, current, measure=measure)
