@@ -84,9 +84,8 @@ class NumberFormat:
 @lru_cache
 def read_format(form: str) -> NumberFormat:
     """Return what a number format says, such as `#,##0.00 "USD"`."""
-    if len(form) > _LONGEST:
-        return NumberFormat()
-    parts = [_read_part(part, at) for at, part in enumerate(_split_parts(form)[:_MOST_PARTS])]
+    stated = _split_parts(form)[:_MOST_PARTS] if len(form) <= _LONGEST else []
+    parts = [_read_part(part, at) for at, part in enumerate(stated)]
     return NumberFormat(
         is_date_format(form),
         is_timedelta_format(form),
