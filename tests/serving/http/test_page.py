@@ -616,6 +616,16 @@ def test_a_trace_shows_how_an_answer_was_found_and_is_replayed(watched_page: Wat
     expect(page.locator(".card")).to_have_count(150)
 
 
+def test_a_long_question_does_not_push_the_others_out_of_the_history(phone: WatchedTab) -> None:
+    phone.ask("Which bridge is it? " * 250)
+    page = phone.open_screen("#/traces")
+    card = page.locator(".card").first
+    expect(card).to_contain_text("Which bridge is it?")
+    box = card.bounding_box()
+    assert box is not None
+    assert box["height"] < 200
+
+
 def test_two_strategies_answer_one_question_side_by_side(watched_page: WatchedTab) -> None:
     page = compare_strategies(watched_page, SKIP)
     expect(page.locator(".compared .answer")).to_have_count(2)
