@@ -38,7 +38,7 @@ _CHANGE_LOCK = 507_220
 LEAST_FREE = 1 << 20
 """The bytes that must be free on the disk of an index before the server changes the index.
 
-A writer of the index that finds no room for its first bytes locks the index until its process ends.
+Without it a job would fail although its files were accepted; so it waits for room.
 """
 
 
