@@ -84,6 +84,26 @@ def test_a_dead_writer_leaves_no_lock_where_files_cannot_be_locked(
     WriterLock(tmp_path / "lock").release()
 
 
+def test_a_writer_that_finds_no_room_for_its_name_holds_and_frees_the_lock(tmp_path: Path) -> None:
+    program = (
+        "import resource, signal\n"
+        "from pathlib import Path\n"
+        "from fathom.errors import IndexLocked\n"
+        "from fathom.index.embedded.lock import WriterLock\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"  # as on a full disk
+        "for _ in range(2):\n"
+        "    with WriterLock(Path('lock')):\n"
+        "        try:\n"
+        "            WriterLock(Path('lock'))\n"
+        "        except IndexLocked as error:\n"
+        "            print('another process' in str(error))\n"
+    )
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["True"] * 2
+
+
 def test_limits_are_left_out_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fathom.system, "_resource", None)
     limit_resource("AS", 1)

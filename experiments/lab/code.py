@@ -4,10 +4,12 @@ import ast
 import hashlib
 import sys
 import threading
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -22,8 +24,36 @@ PRESETS = "strategies"
 """The folder whose files are no code: an arm's settings hold what a preset says."""
 OUTSIDE = ("serving", "testing", "integrations", "evaluation", "ingest")
 """The rooms that no answer runs through: they ask, measure, and fill the index."""
+CHANGES = Path(__file__).parents[1] / "equal_code.toml"
+"""The changes of modules that are known to change no answer."""
 _LATER_FIELDS = frozenset({"type_params"})
 """The fields of nodes that Python 3.11 does not have; they are empty in code that it reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change of a module that changes no answer.
+
+    Attributes:
+        module: The path of the module below the package.
+        before: The hash of its statements before the change.
+        after: The hash of its statements after the change.
+        reason: Why no answer can change.
+        evidence: How that was shown.
+    """
+
+    module: str
+    before: str
+    after: str
+    reason: str
+    evidence: str
+
+
+@cache
+def read_changes(file: Path = CHANGES) -> tuple[Change, ...]:
+    """Return the changes that change no answer."""
+    entries = tomllib.loads(file.read_text(encoding="utf-8"))["change"]
+    return tuple(Change(**entry) for entry in entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +83,8 @@ class Code:
 
     @property
     def is_current(self) -> bool:
-        """True if the modules have the same digest today."""
-        return compute_digest(self.modules) == self.digest
+        """True if the modules have the same digest today, or had it before changes in `CHANGES`."""
+        return self.digest in list_digests(self.modules)
 
 
 @contextmanager
@@ -101,12 +131,39 @@ def list_imports(module: str) -> tuple[str, ...]:
 
 def compute_digest(modules: Sequence[str]) -> str:
     """Return a hash of modules that a change of comments, docstrings or layout leaves as it is."""
-    digest = hashlib.sha256()
-    for module in modules:
-        text = _read_module(module)
-        part = _parse_text(text).digest if module.endswith(".py") else text
-        digest.update(f"{module}\0{part}\0".encode())
-    return digest.hexdigest()[:16]
+    return next(list_digests(modules))
+
+
+def list_digests(
+    modules: Sequence[str], changes: Sequence[Change] | None = None
+) -> Iterator[str]:  # fmt: skip
+    """Yield the hash of modules as they are today, then as they were before some of the changes.
+
+    Args:
+        modules: The modules.
+        changes: The changes that change no answer; by default those in `CHANGES`.
+    """
+    listed = read_changes() if changes is None else changes
+    for states in product(*(_list_states(module, listed) for module in modules)):
+        digest = hashlib.sha256()
+        for module, state in zip(modules, states, strict=True):
+            digest.update(f"{module}\0{state}\0".encode())
+        yield digest.hexdigest()[:16]
+
+
+def _list_states(module: str, changes: Sequence[Change]) -> list[str]:
+    """Return the state of a module today, and those before the changes that led to it."""
+    states = [hash_module(module)]
+    for change in reversed(changes):  # the last change of a module stands last
+        if (change.module, change.after) == (module, states[-1]):
+            states.append(change.before)
+    return states
+
+
+def hash_module(module: str) -> str:
+    """Return the hash of a module's statements; of a file that is no code, its text."""
+    text = _read_module(module)
+    return _parse_text(text).digest if module.endswith(".py") else text
 
 
 def dump_node(node: object) -> str:

@@ -344,16 +344,25 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """A verbatim quote that supports an answer; path, title and so on are those of `Place`.
+    """A verbatim quote that supports an answer, with its place.
 
     Attributes:
-        n: Number of the marker in the answer, from 1.
-        line: The line, as in `Place`; `None` where it is not known, as for the web.
-        start: Offset of the quote in the document's text.
-        end: End of the quote, half-open.
-        verified: Whether the document's text holds the quote at these offsets, checked at the end.
+        n: The number of the citation's mark in the answer, from 1.
+        document: The id of the document; for a page of the web, `web:` and its address.
+        path: The path of the file, or `FILE#ID` for a record of a corpus file.
+        title: The title of the document, or else the name of its file.
+        section: The headings above the quote, outermost first, joined by ` > `.
+        page: The page, slide or sheet, from 1; `None` if the format has none.
+        line: The line, from 1; `None` if it is not known, as for the web.
+        start: The offset of the quote in the document's text, in characters.
+        end: The offset of the end of the quote; the character there does not belong to it.
+        quote: The text of the quote.
+        verified: Whether the document's text has the quote at these offsets.
         support: The support of the answer by the quote, in [0, 1].
-        date: The day of the document, as in `Document`; empty where it is not known.
+        source: `corpus` for a document of the index, or `web`.
+        recognised: The certainty of text that was recognised in a picture, in [0, 1]; `None` if the
+            file itself holds the text.
+        date: The day of the document, such as `2026-11-30`; empty if it is not known.
     """
 
     n: int
@@ -387,13 +396,13 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """Another reading of the evidence.
+    """Another answer that a part of the evidence gives.
 
     Attributes:
-        answer: The answer by this reading.
-        citations: The numbers of the citations that hold it.
-        refuted: Whether better supported evidence about the same thing says otherwise. A reading
-            that is not refuted may be an answer too: a name in a question can mean several things.
+        answer: This answer.
+        citations: The numbers of the citations that support it.
+        refuted: Whether better supported evidence about the same thing contradicts it. If not, it
+            may be right too, because a name in a question can mean several things.
     """
 
     answer: str
@@ -454,16 +463,17 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalculationCell:
-    """A cell of a table that went into a computation.
+    """A cell of a table whose value a computation uses.
 
     Attributes:
-        row: Its row below the head, from 1.
-        column: Its column, from 1.
-        name: The name of its column; empty without one.
+        row: The number of its row below the head of the table, from 1.
+        column: The number of its column, from 1.
+        name: The name of its column; empty if the column has none.
+        text: Its text.
         start: The offset of its beginning in the document's text.
-        end: Its end there, half-open.
-        citation: The number of the citation that quotes its row; in a draft the position of its row
-            in the evidence, from 0.
+        end: The offset of its end; the character there does not belong to it.
+        citation: The number of the citation that quotes its row. In a draft of an answer, it is the
+            position of its row in the evidence, from 0.
     """
 
     row: int
@@ -481,12 +491,12 @@ class Calculation:
 
     Attributes:
         operation: The operation, such as `sum`.
-        value: The value; empty where several cells are the answer.
-        unit: Its unit; empty without one.
-        line: How it was computed, in one line.
+        value: The result; empty if several cells are the answer.
+        unit: The unit of the result; empty if it has none.
+        line: The computation in one line.
         table: The title of the table.
-        cell_count: The number of cells that went in.
-        cells: Those in the rows that are cited.
+        cell_count: The number of cells that the computation uses.
+        cells: The cells in the rows that citations quote.
     """
 
     operation: str
@@ -548,28 +558,42 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer that a user gets; `dataclasses.asdict` gives the shape of `ask --json`.
+    """The outcome of a question: an answer, an abstention or a failure.
+
+    It has the fields of `ask --json`.
 
     Attributes:
-        standalone_question: The question that was answered: it reads without the conversation
-            before it, and its typing errors are corrected; `None` where neither applied.
-        status: `failed` only when something broke; not to know is `abstained`.
-        tentative: Whether an answer is only shown as not sure; no certificate covers it.
-        disputed: Whether the documents give different answers, and nothing settles which one is
-            right: the short answer then names all, and so does `conflicts`; such an answer is
-            always tentative.
-        answer: Text with the markers of its citations, `[1]`; empty unless answered.
-        short_answer: The answer in a few words, where they can be told.
-        confidence: Probability of being right, in [0, 1]; `None` where it is not known.
+        question: The question as it was asked.
+        standalone_question: The question that was answered, if it differs from `question`: it can
+            be understood without the earlier conversation, and its typing errors are corrected.
+            Else `None`.
+        status: `answered`; `abstained` if the documents hold no answer that is sure enough;
+            `failed` if an error occurred.
+        tentative: Whether the answer is shown although it is not sure. No certificate covers it.
+        disputed: Whether the documents give different answers, and nothing decides which one is
+            right. Then `short_answer` and `conflicts` name all of them, and the answer is
+            tentative.
+        answer: The text with the marks of its citations, such as `[1]`; empty unless `status` is
+            `answered`.
+        short_answer: The answer in a few words; empty if there is no short form.
+        confidence: The probability that the answer is right, in [0, 1]; `None` if it is not known.
         calibration: The basis of the confidence: `own questions`, `public questions` or `a person`;
-            `None` where there is no calibration for these settings.
-        phase: The step of the strategy that answered.
-        stop_reason: The reason to stop: `answered`, `partial_list` where fewer things are given
-            than were asked for, the reason of the abstention, or what broke.
-        calculation: The computation of the answer, with its cells; `None` where it was read.
-        trace_id: The id to replay the run by; `None` when it was not recorded.
-        warnings: Lines about the cited sources, such as that they are stale. Like `trace_id` they
-            are no part of the record.
+            `None` if there is no calibration for these settings.
+        citations: The quotes that support the answer, in the order of their numbers.
+        conflicts: Other answers that a part of the evidence gives.
+        strategy: The name of the strategy.
+        phase: The step of the strategy that gave the answer.
+        stop_reason: The reason for the end of the run: `answered`; `partial_list` if the answer
+            names fewer things than the question asks for; the reason of the abstention; or the
+            error.
+        usage: The resources that the run spent.
+        budget: The resources that the run was allowed to spend.
+        calculation: The computation that gave the answer; `None` if the answer was read from the
+            documents.
+        trace_id: The id of the trace, from which the run can be replayed; `None` if no trace was
+            recorded.
+        warnings: Remarks on the cited sources, such as that one is out of date. Like `trace_id`,
+            they are not part of the recorded answer.
     """
 
     question: str

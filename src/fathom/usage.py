@@ -11,13 +11,15 @@ LARGEST_LIMIT = float_info.max
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The resources that were spent; `+` adds.
+    """The resources that were spent.
 
     Attributes:
-        llm_calls: Calls of language models that were sent, answered or not.
-        retrievals: Searches of the index and of the web.
-        seconds: Wall time.
-        cost_usd: Cost; `None` is unknown, and unknown plus anything stays unknown.
+        llm_calls: The number of calls of language models, including those without a reply.
+        prompt_tokens: The number of tokens that were sent to language models.
+        completion_tokens: The number of tokens that language models wrote.
+        retrievals: The number of searches of the index and of the web.
+        seconds: The time of the run in seconds.
+        cost_usd: The cost in USD; `None` if it is unknown. A sum is unknown if a part of it is.
     """
 
     llm_calls: int = 0
@@ -46,13 +48,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The resources that may be spent; `None` means no limit, 0 allows nothing.
+    """The limits of the resources that may be spent; `None` means no limit, 0 allows nothing.
 
     Attributes:
-        tokens: Prompt and completion tokens together.
-        calls: Calls of language models.
-        seconds: Wall time.
-        retrievals: Searches of the index and of the web together.
+        tokens: The number of tokens that are sent to language models or written by them.
+        calls: The number of calls of language models.
+        seconds: The time of the run in seconds.
+        cost_usd: The cost in USD.
+        retrievals: The number of searches of the index and of the web.
 
     Raises:
         ValueError: If a limit is negative, infinite or not a number.

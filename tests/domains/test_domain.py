@@ -165,6 +165,13 @@ def test_a_missing_domain_is_refused_with_the_known_ones(tmp_path: Path) -> None
         load_domain("licensing")
 
 
+def test_a_byte_order_mark_is_no_part_of_a_domain(domain_file: Path) -> None:
+    domain_file.write_text(SMALL)
+    expected = load_domain(str(domain_file))
+    domain_file.write_text(SMALL, encoding="utf-8-sig")
+    assert load_domain(str(domain_file)) == expected
+
+
 def test_other_encodings_are_refused(domain_file: Path) -> None:
     domain_file.write_bytes('name = "caf\xe9"'.encode("latin-1"))
     with pytest.raises(SettingsError, match="cannot be read"):

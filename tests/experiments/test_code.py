@@ -1,13 +1,24 @@
 """The code that a system runs through, and the digest of it."""
 
 import ast
+import itertools
 import sys
 from pathlib import Path
 from threading import Thread
 
 import pytest
 from experiments.lab import code
-from experiments.lab.code import Code, close_over_imports, compute_digest, dump_node, follow_calls
+from experiments.lab.code import (
+    Change,
+    Code,
+    close_over_imports,
+    compute_digest,
+    dump_node,
+    follow_calls,
+    hash_module,
+    list_digests,
+    read_changes,
+)
 
 from fathom.text.entities import find_names
 
@@ -81,6 +92,40 @@ def test_a_module_that_is_gone_changes_the_digest(package: Path) -> None:
     before = Code.of(["rules.py"])
     (package / "fathom" / "lists.py").unlink()
     assert not before.is_current
+
+
+def make_change(module: str, before: str, after: str) -> Change:
+    return Change(module=module, before=before, after=after, reason="locks", evidence="rows")
+
+
+def test_listed_changes_leave_code_current_and_no_others(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Code.of(["rules.py"])
+    states = [hash_module("words.py")]
+    for number in (1, 2):
+        write_package(package, words=f"from fathom import lists\nLOCKS = {number}\n")
+        states.append(hash_module("words.py"))
+    pairs = list(itertools.pairwise(states))
+    changes = tuple(make_change("words.py", before, after) for before, after in pairs)
+    assert made.digest not in list_digests(made.modules)
+    assert made.digest in list_digests(made.modules, changes)
+    assert made.digest not in list_digests(made.modules, changes[:1])
+    assert made.digest not in list_digests(made.modules, [make_change("rules.py", *pairs[1])])
+    monkeypatch.setattr(code, "read_changes", lambda: changes)
+    assert made.is_current
+    assert compute_digest(made.modules) != made.digest
+    write_package(package, rules="def decide(x):\n    return x > 2\n")
+    assert made.digest not in list_digests(made.modules, changes)
+
+
+def test_each_listed_change_leads_to_the_code_of_today() -> None:
+    changes = read_changes()
+    for number, change in enumerate(changes):
+        followers = {later.before for later in changes[number:] if later.module == change.module}
+        assert change.after in {hash_module(change.module), *followers}, change.module
+        assert change.reason, change.module
+        assert change.evidence, change.module
 
 
 def test_code_has_the_same_dump_on_each_version_of_python() -> None:

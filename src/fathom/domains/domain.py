@@ -112,7 +112,7 @@ def load_domain(name: str) -> Domain:
     if name in SHIPPED:
         return _parse_domain(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"), name)
     try:
-        text = Path(name).read_text(encoding="utf-8")
+        text = Path(name).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         shipped = ", ".join(SHIPPED)
         raise SettingsError(

@@ -19,6 +19,9 @@ from fathom.question.conversation import Dialogue, parse_dialogue
 
 CORPUS_FOLDERS = ("corpus", "documents", "pdfs")
 """The possible names of the folder with a corpus of files."""
+_CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz")
+_QUESTION_FILES = ("queries.jsonl", "questions.jsonl")
+_QRELS_FILE = "qrels.tsv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +115,12 @@ def load(directory: Path) -> Dataset:
     if not directory.is_dir():
         raise UsageError(f"{directory}: no such data set; name its folder, or a file of questions")
     corpus = find_corpus(directory)
-    queries = find_file(directory, "queries.jsonl", "questions.jsonl")
+    queries = find_file(directory, *_QUESTION_FILES)
     ids = map_documents(corpus)
     if not ids:
         raise UsageError(f"{corpus}: the corpus is empty")
     entries = _read_entries(queries, ids)
-    qrels_file = directory / "qrels.tsv"
+    qrels_file = directory / _QRELS_FILE
     if not qrels_file.is_file() and not any(entry.relevant for entry in entries):
         raise UsageError(f"{directory}: no qrels.tsv, and no question names relevant documents")
     qrels = _load_qrels(qrels_file, entries, ids)
@@ -129,6 +132,18 @@ def load(directory: Path) -> Dataset:
         qrels=qrels,
         documents=frozenset(ids.values()),
     )
+
+
+def list_places(path: Path) -> list[Path]:
+    """Return the files and folders that are read of a data set, whether they exist or not.
+
+    Args:
+        path: The folder of the data set, or a file of questions.
+    """
+    if not path.is_dir():
+        return [path]
+    questions = [name + ending for name in _QUESTION_FILES for ending in ("", ".gz")]
+    return [path / name for name in (*_CORPUS_FILES, *questions, _QRELS_FILE, *CORPUS_FOLDERS)]
 
 
 def load_questions(file: Path, documents: Iterable[DocumentSummary]) -> Dataset:
@@ -370,7 +385,7 @@ def find_corpus(directory: Path) -> Path:
     Raises:
         UsageError: If there is no corpus, or more than one folder that could be the corpus.
     """
-    for name in ("corpus.jsonl", "corpus.jsonl.gz"):
+    for name in _CORPUS_FILES:
         if (directory / name).is_file():
             return directory / name
     folders = [directory / name for name in CORPUS_FOLDERS if (directory / name).is_dir()]

@@ -55,10 +55,13 @@ class Space:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceStatus:
-    """The state of a further vector space.
+    """The state of the vectors of a further embedder.
 
     Attributes:
-        chunks: The number of chunks that have their vectors in the space.
+        name: The name of the embedder.
+        identity: The model and the method that made the vectors.
+        dimension: The number of components of a vector.
+        chunks: The number of chunks that have such a vector.
     """
 
     name: str
@@ -121,6 +124,8 @@ class DocumentSummary:
     """The entry of a document in a list.
 
     Attributes:
+        path: The path of its file, `FILE#ID` for a record of a corpus file, or its address.
+        language: The code of its language, such as `en`.
         chunks: The number of its chunks.
         updated: The time at which it was stored last, ISO 8601 in UTC.
     """
@@ -152,21 +157,25 @@ class IndexStatus:
 
     Attributes:
         revision: A number that grows with every published change.
-        sources: The number of places.
+        documents: The number of documents.
+        chunks: The number of chunks, which are what a search finds.
+        sources: The number of places that were read: files, records of corpus files, and addresses.
         failed: The number of places that could not be read. Files that are no documents, such as
             pictures, do not count.
         stale: The number of places whose document is kept although it cannot be read there any
             more.
         content: sha256 over all documents, chunks, vectors and places, independent of the order in
-            which they were added. Further spaces do not count, because they are derived from the
-            chunks.
-        keys: The metadata keys that filters may use, in addition to the columns that all documents
-            have (`filters.COLUMNS`).
+            which they were added. Vectors of further embedders do not count, because they are
+            derived from the chunks.
+        identity: The models and methods with which the index was made.
+        keys: The metadata keys that filters may use, in addition to the fields that all documents
+            have.
         bytes_on_disk: The size in bytes of each component of the index, by the component's name,
-            which depends on the engine (`sqlite`, `postings`); empty for a viewer.
-        spaces: The further vector spaces, in the order in which they were added.
-        lacking: The number of chunks without a vector in the space that every index has; only their
-            words find them.
+            which depends on the engine (`sqlite`, `postings`); empty for a caller who may not read
+            all documents.
+        spaces: The vectors of further embedders, in the order in which these were added.
+        lacking: The number of chunks without a vector of the main embedder; a search finds them
+            only by their words.
     """
 
     revision: int

@@ -40,9 +40,10 @@ class TraceSummary:
 
     Attributes:
         started_at: The time at which the run began, ISO 8601 in UTC.
-        question: The question, cut to `QUESTION_CHARS` characters.
-        status: The status of the answer; `tentative` if it is only shown as not sure; empty if the
-            run gave no answer.
+        question: The question; the end of a long one is cut off.
+        strategy: The name of the strategy.
+        status: The status of the answer; `tentative` if the answer is shown although it is not
+            sure; empty if the run gave no answer.
         size: The size of the stored, compressed trace in bytes.
     """
 

@@ -1,4 +1,4 @@
-"""Parts of Fathom for other frameworks.
+"""A retriever for LangChain, a node for LangGraph.
 
-Each needs a separate extra.
+They need the extra `langchain`.
 """

@@ -1,6 +1,6 @@
-"""Questions with answers, made from an index.
+"""The maker of test questions from the documents of an index.
 
-They serve to measure and to calibrate.
+Its questions, with answers or without, serve to measure and to calibrate.
 """
 
 from fathom.question_maker.base import KINDS, Kind, QuestionSet, SyntheticQuestion

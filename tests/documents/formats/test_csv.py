@@ -25,6 +25,44 @@ def test_a_line_that_states_the_delimiter_is_no_row(line: str) -> None:
     assert parse(text.encode()).text == "Name | Fee\nName: Ann | Fee: 1,50\nName: Bob | Fee: 2,50"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("line", ["", "sep=;\r\n", "sep=^\r\n"])
+def test_decimal_commas_are_kept_in_files_of_excel(encoding: str, line: str) -> None:
+    text = "Name;Preis;Stück\r\nStuhl;1.234,50;3\r\nTisch;99,9;1\r\n"
+    text = text.replace(";", line[4:5] or ";")
+    assert parse(f"{line}{text}".encode(encoding)).text == (
+        "Name | Preis | Stück\nName: Stuhl | Preis: 1.234,50 | Stück: 3\n"
+        "Name: Tisch | Preis: 99,9 | Stück: 1"
+    )
+
+
+def test_a_comma_in_each_line_is_no_delimiter_beside_tabs() -> None:
+    assert parse(b"Name\tFee, EUR\nA, B\t1\nC, D\t2\n").text == (
+        "Name | Fee, EUR\nName: A, B | Fee, EUR: 1\nName: C, D | Fee, EUR: 2"
+    )
+
+
+def test_one_column_of_decimal_commas_is_not_split() -> None:
+    assert parse(b"Preis\n1,5\n1.250,75\n").text == "Preis\n1,5\n1.250,75"
+    assert parse(b"a,b\n1,5\n2,5\n").text == "a | b\na: 1 | b: 5\na: 2 | b: 5"
+
+
+@pytest.mark.parametrize("title", ["", "Zahlen\n"])
+def test_years_name_columns(title: str) -> None:
+    text = f"{title}Jahr;2023;2024\nUmsatz;1,5;2,5\nGewinn;-1,5;2\n"
+    assert parse(text.encode()).text == (
+        f"{title}Jahr | 2023 | 2024\nJahr: Umsatz | 2023: 1,5 | 2024: 2,5\n"
+        "Jahr: Gewinn | 2023: -1,5 | 2024: 2"
+    )
+
+
+def test_entries_with_years_name_no_columns() -> None:
+    text = "Weill,1900,1950\nBach,1685,1750\n"
+    assert parse(text.encode()).text == "Weill | 1900 | 1950\nBach | 1685 | 1750"
+    text = "1999,2000\n5,6\n"
+    assert parse(text.encode()).text == "1999 | 2000\n5 | 6"
+
+
 def test_a_title_above_a_table_does_not_hide_its_delimiter() -> None:
     assert parse(b"Sales, 2024\na;b;c\n1;2;3\n4;5;6\n").text == (
         "Sales, 2024\na | b | c\na: 1 | b: 2 | c: 3\na: 4 | b: 5 | c: 6"

@@ -85,7 +85,7 @@ def test_tables_are_read_row_by_row_and_code_as_code() -> None:
     ]
 
 
-def test_a_cell_of_several_columns_or_rows_leaves_the_others_in_their_columns() -> None:
+def test_a_cell_of_several_columns_or_rows_stands_in_each_of_its_rows() -> None:
     html = (
         "<table><tr><th>City<th>Item<th>Fee<tr><td rowspan=2>Rome<td>Skip<td>10<tr><td>Permit<td>20"
         "<tr><td colspan=2>Total<td>30<tr><td>Bonn<td colspan=2>none</table>"
@@ -94,11 +94,43 @@ def test_a_cell_of_several_columns_or_rows_leaves_the_others_in_their_columns() 
     assert [text for _, text in describe_blocks(html)] == [
         "City | Item | Fee",
         "Rome | Skip | 10",
-        "| Permit | 20",
+        "Rome | Permit | 20",
         "Total |  | 30",
         "Bonn | none",
-        *("1 | 2", "A | b", "| c", "d"),
+        *("1 | 2", "A | b", "A | c", "d"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        (
+            "<tr><th rowspan=2>Area<th colspan=2>2021<tr><th>Q1<th>Q2<tr><td>North<td>1<td>2",
+            ["Area | 2021", "Area | Q1 | Q2", "North | 1 | 2"],
+        ),
+        (
+            "<tr><th>Item<th>Fee<th>Note<tr><td>Skip<td>10<td rowspan=3>late<tr><td>Bin"
+            "<tr><td><td>",
+            ["Item | Fee | Note", "Skip | 10 | late", "Bin |  | late"],
+        ),
+        ("<tr><td rowspan=2>Rome<td>ten<tr><td>20", ["Rome | ten", "| 20"]),
+        ("<tr><td rowspan=2>Rome<td>10<tr><td>20", ["Rome | 10", "Rome | 20"]),
+        (
+            "<thead><tr><td>Town<td>Fee<tbody><tr><td rowspan=2>Rome<td>ten<tr><td>20",
+            ["Town | Fee", "Rome | ten", "Rome | 20"],
+        ),
+        (
+            f"<tr><th>A<th>B<tr><td rowspan=2>{'x' * 61}<td>1<tr><td>2",
+            ["A | B", f"{'x' * 61} | 1", "| 2"],
+        ),
+        (
+            "<tr><th>A<th>B<tr><td rowspan=2 colspan=2>both<td>1<tr><td>2",
+            ["A | B", "both |  | 1", "both |  | 2"],
+        ),
+    ],
+)
+def test_a_cell_that_spans_rows_names_each_of_them(table: str, rows: list[str]) -> None:
+    assert [text for _, text in describe_blocks(f"<table>{table}</table>")] == rows
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,12 @@ def test_all_kinds_of_blocks_are_read() -> None:
     assert parsed.blocks[3].headings == ("Guide", "Steps")
 
 
-def test_a_cell_of_several_columns_or_rows_leaves_the_others_in_their_columns() -> None:
+def test_a_cell_of_several_columns_or_rows_stands_in_each_of_its_rows() -> None:
     table = (
         "+---+---+---+\n| A | B | C |\n+===+===+===+\n| 1 | 2 | 3 |\n+   +---+---+\n|   | 4 | 5 |\n"
         "+---+---+---+\n| 6     | 7 |\n+-------+---+\n"
     )
-    assert parse(table.encode()).text == "A | B | C\n1 | 2 | 3\n| 4 | 5\n6 |  | 7"
+    assert parse(table.encode()).text == "A | B | C\n1 | 2 | 3\n1 | 4 | 5\n6 |  | 7"
 
 
 def test_the_titles_of_the_document_are_headings() -> None:

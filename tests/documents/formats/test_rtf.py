@@ -115,3 +115,26 @@ def test_small_text_that_can_be_read_stays() -> None:
 def test_struck_text_is_left_out_and_reported(source: bytes, text: str) -> None:
     parsed = parse(rb"{\rtf1\ansi " + source + b"}")
     assert (parsed.text, parsed.unread) == (text, "hidden text left out in 1 place")
+
+
+def test_a_cell_that_spans_rows_is_repeated_in_each_of_them() -> None:
+    plain = rb"\trowd\cellx1000\cellx2000\cellx3000 "
+    top = rb"\trowd\clvmgf\cellx1000\cellx2000\clvmgf\cellx3000 "
+    below = rb"\trowd\clvmrg\cellx1000\cellx2000\clvmrg\cellx3000 "
+    rows = [
+        plain + rb"\intbl Town\cell Item\cell Fee\cell\row",
+        top + rb"\intbl Rome\cell boat\cell 1\cell" + top + rb"\row",
+        below + rb"\intbl\cell ship\cell\cell" + below + rb"\row",
+        plain + rb"\intbl Oslo\cell\cell 2\cell\row",
+        below + rb"\intbl Bonn\cell raft\cell 3\cell\row",
+    ]
+    data = rb"{\rtf1\ansi " + b"\n".join(rows) + rb"\pard After.\par}"
+    assert parse(data).text.split("\n") == [
+        "Town | Item | Fee",
+        "Rome | boat | 1",
+        "Rome | ship | 1",
+        "Oslo |  | 2",
+        "Bonn | raft | 3",
+        "",
+        "After.",
+    ]

@@ -149,6 +149,48 @@ def test_a_folder_that_cannot_be_listed_is_reported(served: Path) -> None:
             (index / "uploads" / "trips").chmod(0o700)
 
 
+def close_folder(folder: Path) -> None:
+    """Leave only the rights to read, as a mounted snapshot does."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+
+
+@pytest.mark.parametrize("is_in_use", [False, True])
+def test_a_snapshot_that_cannot_be_written_is_backed_up_with_its_logs(
+    served: Path, *, is_in_use: bool
+) -> None:
+    with open_public_folder() as place:
+        snapshot = place / "snapshot"
+        with closing(sqlite3.connect(served / "traces.db")) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("CREATE TABLE late(name)")
+            connection.execute("INSERT INTO late VALUES ('log')")
+            connection.commit()
+            if is_in_use:
+                shutil.copytree(served, snapshot)
+        if not is_in_use:
+            shutil.copytree(served, snapshot)
+        assert (snapshot / "traces.db-wal").exists() == is_in_use
+        with drop_privileges(place):
+            close_folder(snapshot)
+            backup = back_up_index(snapshot, place / "backup").folder
+            with closing(sqlite3.connect(backup / "traces.db")) as copied:
+                assert copied.execute("SELECT name FROM late").fetchall() == [("log",)]
+            assert (backup / "uploads" / "trips" / "ferry.md").read_text() == "A ferry."
+
+
+def test_a_log_that_cannot_be_read_without_writing_is_not_left_out(served: Path) -> None:
+    with open_public_folder() as place:
+        snapshot = shutil.copytree(served, place / "snapshot")
+        (snapshot / "traces.db-shm").unlink(missing_ok=True)
+        (snapshot / "traces.db-wal").write_bytes(b"changes")
+        with drop_privileges(place):
+            close_folder(snapshot)
+            with pytest.raises(RunError, match=r"traces\.db-wal: .*; copy the folder to a disk"):
+                back_up_index(snapshot, place / "backup")
+            assert not (place / "backup").exists()
+
+
 def test_documents_that_come_meanwhile_are_whole_or_absent(tmp_path: Path) -> None:
     stop = threading.Event()
     with open_writer(tmp_path / "index", {"a": "1"}, ann_from_chunks=3) as writer:

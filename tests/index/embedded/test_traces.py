@@ -1,4 +1,7 @@
+import random
+import sqlite3
 import stat
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,3 +96,16 @@ def test_a_move_after_a_kill_keeps_feedback_that_was_given_since(
 
 def interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_full_disk_is_no_reason_to_delete_the_file(path: Path) -> None:
+    with EmbeddedTraces(path) as store:
+        store.put(make_trace(1))
+        with closing(sqlite3.connect(path)) as other:
+            [(pages,)] = other.execute("PRAGMA page_count").fetchall()
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(RunError, match=r"full; check free space and permissions$"):
+            store.put(replace(make_trace(2), data=random.Random(1).randbytes(1 << 20)))
+        store._connection.execute("PRAGMA max_page_count = 1000000")
+        store.put(make_trace(2))
+        assert len(store.list()) == 2

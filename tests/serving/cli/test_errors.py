@@ -140,6 +140,52 @@ def test_an_output_replaces_no_other_file_of_its_command(
     assert (tmp_path / "old").read_text() == (tmp_path / "asked.jsonl").read_text() == "{}"
 
 
+@pytest.mark.parametrize(
+    ("command", "part"),
+    [
+        ("eval beir --html beir/queries.jsonl", "queries.jsonl: the command names this file twice"),
+        ("eval beir --markdown beir/qrels.tsv", "qrels.tsv: the command names this file twice"),
+        ("eval beir --save-baseline beir/corpus/d.md", "d.md: the command reads "),
+        ("tune beir --html beir/corpus/new.html", "new.html: the command reads "),
+        ("train planner beir --curves beir/queries.jsonl", "queries.jsonl: the command names"),
+        ("train weights beir --out beir/corpus/w.json", "w.json: the command reads "),
+        ("tune mine.jsonl --write --html fathom.toml", "fathom.toml: the settings are read from"),
+        ("eval beir --markdown ./fathom.toml", "fathom.toml: the settings are read from"),
+        ("questions make --out fathom.toml", "fathom.toml: the settings are read from"),
+        ("ingest beir --report beir/corpus/d.md", "d.md: the command reads this file as a"),
+        ("ingest beir/corpus --report beir/corpus/c.json", "c.json: the command reads this file"),
+    ],
+)
+def test_no_output_replaces_a_file_that_its_command_reads(
+    run: CommandRunner,  # noqa: F811
+    tmp_path: Path,
+    command: str,
+    part: str,
+) -> None:
+    (tmp_path / "beir" / "corpus").mkdir(parents=True)
+    inputs = [tmp_path / "fathom.toml", tmp_path / "mine.jsonl"]
+    inputs += [tmp_path / "beir" / name for name in ("queries.jsonl", "qrels.tsv", "corpus/d.md")]
+    for file in inputs:
+        file.write_text("# as before\n")
+    (tmp_path / "beir" / "corpus" / "c.json").write_text('{"files": []}')
+    check_one_line(run(*command.split()), 2, part)
+    assert {file.read_text() for file in inputs} == {"# as before\n"}
+    assert (tmp_path / "beir" / "corpus" / "c.json").read_text() == '{"files": []}'
+
+
+def test_a_report_in_an_ingested_folder_replaces_an_earlier_one(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+) -> None:
+    report = corpus / "report.json"
+    for content in (None, "", None):
+        if content is not None:
+            report.write_text(content)
+        # The report is a document too, but an empty one has no text.
+        assert run("ingest", str(corpus), "--report", str(report)).code in {0, 6}
+        assert json.loads(report.read_text())["files"]
+
+
 def test_two_outputs_may_go_to_one_device() -> None:
     check_outputs([Path("/dev/null"), None, Path("/dev/null")], [Path("/dev/null")])
 

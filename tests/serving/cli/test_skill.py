@@ -53,6 +53,17 @@ def test_a_plugin_holds_its_manifest_and_the_skill(run: CommandRunner, tmp_path:
     assert run("skill", "--plugin", str(manifest))[0] == 2
 
 
+def test_the_manifest_of_another_plugin_stays(run: CommandRunner, tmp_path: Path) -> None:
+    manifest = tmp_path / ".claude-plugin" / "plugin.json"
+    manifest.parent.mkdir()
+    for content in ('{"name": "other"}', "no JSON"):
+        manifest.write_text(content)
+        assert run("skill", "--plugin", ".") == (2, "")
+        assert manifest.read_text() == content
+    manifest.write_text('{"name": "fathom"}')
+    assert run("skill", "--plugin", ".")[0] == 0
+
+
 def test_the_file_has_the_header_of_a_skill() -> None:
     head = re.match(r"---\nname: ([a-z0-9-]{1,64})\ndescription: (.{50,1024})\n---\n\n# ", TEXT)
     assert head

@@ -41,7 +41,8 @@ def test_questions_are_recorded_and_the_learned_policy_answers(
     settings = ("--strategy", "adaptive", "--set", "adaptive.policy=planner.json")
     assert run("ask", QUESTION, *settings).code in {0, 3}
     # What was recorded is enough to learn from, without the questions.
-    again = run("train", "planner", "--records", "kept.jsonl", *briefly).json
+    arguments = ("train", "planner", "--records", "kept.jsonl", "--out", "again.json")
+    again = run(*arguments, *briefly).json
     assert again["origin"] == done["origin"]
 
 
@@ -53,6 +54,23 @@ def test_the_same_seed_writes_the_same_bytes(
         assert run(*arguments, "--out", name, "--seed", seed).code == 0
     first, second, third = ((tmp_path / f"{name}.json").read_bytes() for name in "abc")
     assert first == second != third
+
+
+def test_an_earlier_policy_is_replaced_only_if_its_file_is_named(
+    run: CommandRunner, records: str, judged_dataset: str, tmp_path: Path
+) -> None:
+    planner = ("train", "planner", "--records", records, "--updates", "2", "--no-measure")
+    for arguments, name in (
+        (planner, "planner.json"),
+        (("train", "weights", judged_dataset), "weights.json"),
+    ):
+        file = tmp_path / name
+        file.write_text("earlier")
+        refused = run(*arguments)
+        check_one_line(refused, 2, f"{name} exists; `--out {name}` replaces it, another name keeps")
+        assert file.read_text() == "earlier"
+        assert run(*arguments, "--out", name).code == 0
+        assert file.read_text() != "earlier"
 
 
 def test_too_few_questions_to_measure_leave_no_policy(
@@ -124,10 +142,10 @@ def test_a_policy_of_another_strategy_is_refused(
     done = run("ask", QUESTION, "--strategy", "mao", "--set", "mao.policy=planner.json")
     check_one_line(done, code=2)
     assert "a policy of adaptive; train one of mao" in done.err
-    done = run("train", "planner", "--records", records, "--strategy", "mao")
+    done = run("train", "planner", "--records", records, "--strategy", "mao", "--out", "mao.json")
     check_one_line(done, code=2)
     assert "an outcome of adaptive, not of mao" in done.err
-    done = run("train", "planner", toy_dataset, "--strategy", "naive")
+    done = run("train", "planner", toy_dataset, "--strategy", "naive", "--out", "new.json")
     check_one_line(done, code=2)
     assert "naive: no planner to train; name adaptive or mao" in done.err
 
@@ -186,8 +204,8 @@ def test_weights_are_learned_and_asked_with(
     assert supervise["outputs"]["weights"] == {"keyword": 0.85, "semantic": 0.15}
     assert run("replay", asked.json["trace_id"]).code == 0
     # What is learned does not depend on the weights in use.
-    again = run("train", "weights", judged_dataset, "--set", "hybrid.weights=bm25", "--json").json
-    assert again == done
+    options = ("--set", "hybrid.weights=bm25", "--out", "weights.json", "--json")
+    assert run("train", "weights", judged_dataset, *options).json == done
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Access control: `fathom.serving.http.access`, fathom.serving.http.keys,
 fathom.serving.http.guard, fathom.serving.http.database, `fathom keys` of
-fathom.serving.cli.serve, fathom.settings.serve.
+fathom.serving.cli.keys, fathom.settings.serve.
 """
 
 import asyncio

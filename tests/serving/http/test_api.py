@@ -4,6 +4,7 @@ fathom.serving.http.health, fathom.serving.http.metrics; and the mount of
 fathom.serving.http.openai.
 """
 
+import errno
 import json
 import re
 from pathlib import Path
@@ -15,8 +16,12 @@ from fastapi.testclient import TestClient
 from tests.foreign_packages import add_to_path, install
 from tests.serving.http.conftest import KeyMaker, make_settings, open_client
 
+from fathom import Engine
+from fathom.config import parse_settings
 from fathom.serving.http import report_routes
 from fathom.serving.http.app import create_app
+from fathom.serving.http.problems import build_problem
+from fathom.text import analyzer
 
 QUESTION = "Where is bitumen emulsion stored?"
 UNANSWERABLE = "Which river runs through the capital of Mars?"
@@ -442,3 +447,39 @@ def test_an_unforeseen_error_is_guarded_and_counted_as_every_reply(
     assert "secret" not in reply.text
     assert reply.headers["x-content-type-options"] == "nosniff"
     assert 'route="/api/v1/reports",status="500"' in client.get("/metrics").text
+
+
+def test_routes_of_the_openai_interface_are_counted_by_their_whole_patterns(
+    client: TestClient,
+) -> None:
+    for path in ("/v1/models", "/v1/vector_stores/none/files", "/v1/nowhere"):
+        client.get(path)
+    numbers = client.get("/metrics").text
+    assert 'route="/v1/models",status="200"' in numbers
+    assert 'route="/v1/vector_stores/{store_id}/files",status="404"' in numbers
+    assert 'route="other",status="404"' in numbers
+
+
+def test_a_server_of_an_index_of_an_older_version_says_so_at_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    note = tmp_path / "fees.md"
+    note.write_text("# Fees\n\nA permit costs 40 crowns.\n")
+    settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
+    with monkeypatch.context() as older, Engine(settings) as engine:
+        older.setattr(analyzer, "VERSION", "1")
+        engine.ingest(note)
+    with open_client(create_app(settings)):
+        pass
+    assert "no question can be answered: the index at" in caplog.text
+    assert "`fathom ingest --rebuild PATH...`" in caplog.text
+
+
+def test_a_full_disk_is_no_bug_and_is_named() -> None:
+    error = OSError(errno.ENOSPC, "No space left on device", "/srv/index/lock")
+    problem = build_problem(error)
+    assert (problem.status, problem.kind) == (500, "failed")
+    assert problem.detail == (
+        "/srv/index/lock: No space left on device; check free space and permissions"
+    )
+    assert build_problem(OSError(errno.EIO, "Input/output error")).kind == "bug"

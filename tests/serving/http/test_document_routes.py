@@ -2,9 +2,13 @@
 fathom.serving.http.uploads, and drawn pages of fathom.documents.sandbox.drawing.
 """
 
+import shutil
+import subprocess
 import time
 import zlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -18,7 +22,9 @@ from fathom import Engine
 from fathom.config import parse_settings
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import draw_page, encode_png
-from fathom.index.embedded.opening import take_lock
+from fathom.errors import IndexMissing
+from fathom.index.base import IndexReader
+from fathom.index.embedded.opening import LOCK, take_lock
 from fathom.index.engines import UPLOADS, EmbeddedIndex
 from fathom.ingest.progress import IngestState
 from fathom.ingest.report import IngestProgress, IngestReport
@@ -261,6 +267,9 @@ class PausingEngine:
     begun: Event = field(default_factory=Event)
     go: Event = field(default_factory=Event)
 
+    def reader(self, *, checked: bool) -> IndexReader:
+        raise IndexMissing(f"nothing is ingested, checked or not: {checked}")
+
     def ingest(self, _: object, on_progress: IngestProgress) -> None:
         self.begun.set()
         self.go.wait()
@@ -293,6 +302,46 @@ def test_a_server_that_cannot_store_uploads_names_the_folder(
     assert (reply.status_code, reply.json()["title"]) == (500, "failed")
     reason = "uploads: File exists; uploads need a folder that the server may write"
     assert reply.json()["detail"].endswith(reason)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Yield the folder of a disk of 8 MB of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    options = ["-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    if not mount or subprocess.run([mount, *options], check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill_disk(file: Path) -> None:
+    """Write a file until the disk is full."""
+    with suppress(OSError), file.open("ab", buffering=0) as target:
+        while True:
+            target.write(bytes(4096))
+
+
+def test_a_server_goes_on_by_itself_after_its_disk_was_full(
+    small_disk: Path,
+) -> None:
+    filler = small_disk / "filler"
+    settings = parse_settings({"index.directory": str(small_disk / "index"), "offline": True})
+    with open_client(create_app(settings)) as client:
+        send_files(client, ("fees.md", b"# Fees\n\nA permit costs 40 crowns.\n"))
+        document = f"/api/v1/documents/{get_document(client, 'Fees')['id']}"
+        fill_disk(filler)
+        (settings.index.directory / LOCK).write_bytes(b"")
+        fill_disk(filler)
+        reply = client.delete(document)
+        assert (reply.status_code, reply.json()["title"]) == (500, "failed")
+        assert "the disk is full; free some space, then try again" in reply.json()["detail"]
+        filler.unlink()
+        late = send_files(client, ("late.md", b"# Late\n\nThe late bus leaves at 23:55.\n"))
+        assert [file["outcome"] for file in late["files"]] == ["ok"]
+        assert client.delete(document).json() == {"removed": 1}
 
 
 def test_a_repeated_upload_is_the_same_only_if_names_and_contents_are(
@@ -449,6 +498,50 @@ def test_a_deletion_leaves_the_file_that_an_upload_before_it_replaced(
     assert [file["outcome"] for file in wait_for_job(fresh_client, job)["files"]] == ["ok"]
     new = get_document(fresh_client, "New pier")["id"]
     assert fresh_client.get(f"/api/v1/documents/{new}").json()["file"]
+
+
+def check_deletion_during_upload(
+    first: TestClient, other: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Check that a deletion leaves the new file that another server has just stored.
+
+    Args:
+        first: A client of the server that deletes the document.
+        other: A client of the server that stores a new version of its file.
+        monkeypatch: The patcher of the test, which makes a pause before the job is stored.
+    """
+    send_files(first, ("pier.md", b"# Old pier\n\nThe pier is closed."))
+    old = get_document(first, "Old pier")["id"]
+    app: Any = other.app
+    jobs, is_stored, go_on = app.state.workspaces.get_workspace(LOCAL).jobs, Event(), Event()
+    add = jobs.add
+
+    def add_late(*arguments: Any) -> Job:
+        is_stored.set()
+        go_on.wait()
+        job: Job = add(*arguments)
+        return job
+
+    monkeypatch.setattr(jobs, "add", add_late)
+    part = ("files", ("pier.md", b"# New pier\n\nThe pier is open."))
+    with ThreadPoolExecutor() as threads:
+        upload = threads.submit(other.post, "/api/v1/documents", files=[part])
+        is_stored.wait()
+        deletion = threads.submit(first.delete, f"/api/v1/documents/{old}")
+        wait([deletion], timeout=2)  # time to remove the file, if nothing prevents that
+        go_on.set()
+        job = upload.result().json()["job"]
+        assert deletion.result().json() == {"removed": 1}
+    assert [file["outcome"] for file in wait_for_job(other, job)["files"]] == ["ok"]
+    new = get_document(first, "New pier")["id"]
+    assert first.get(f"/api/v1/documents/{new}").json()["file"]
+
+
+def test_a_deletion_leaves_the_file_that_another_server_is_storing(
+    fresh_client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_client(create_app(settings)) as other:
+        check_deletion_during_upload(fresh_client, other, monkeypatch)
 
 
 def test_a_document_that_is_gone_when_its_deletion_begins_is_missing(

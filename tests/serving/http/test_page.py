@@ -450,6 +450,23 @@ def test_a_question_can_be_stopped(watched_page: WatchedTab) -> None:
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
 
 
+def test_a_page_closed_before_the_answer_leaves_no_empty_conversation_in_the_list(
+    watched_page: WatchedTab,
+) -> None:
+    page = watched_page.ask(BRIDGE)
+    empty = watched_page.context.request.post(
+        f"{watched_page.address}/api/v1/conversations",
+        data={},
+        headers={"Origin": watched_page.address},
+    )
+    assert empty.ok
+    watched_page.open_screen()
+    links = page.locator("nav a[href^='#/c/'], .side a[href^='#/c/']")
+    links.first.wait_for()
+    addresses = {link.get_attribute("href") for link in links.all()}
+    assert f"#/c/{empty.json()['id']}" not in addresses
+
+
 def test_a_failed_question_is_asked_again_in_its_place(watched_page: WatchedTab) -> None:
     watched_page.expected = ("status of 429", "status of 404", "status of 500")
     page = watched_page.open_screen("#/c/unknown")
@@ -599,6 +616,16 @@ def test_a_trace_shows_how_an_answer_was_found_and_is_replayed(watched_page: Wat
     expect(page.locator(".card")).to_have_count(150)
 
 
+def test_a_long_question_does_not_push_the_others_out_of_the_history(phone: WatchedTab) -> None:
+    phone.ask("Which bridge is it? " * 250)
+    page = phone.open_screen("#/traces")
+    card = page.locator(".card").first
+    expect(card).to_contain_text("Which bridge is it?")
+    box = card.bounding_box()
+    assert box is not None
+    assert box["height"] < 200
+
+
 def test_two_strategies_answer_one_question_side_by_side(watched_page: WatchedTab) -> None:
     page = compare_strategies(watched_page, SKIP)
     expect(page.locator(".compared .answer")).to_have_count(2)
@@ -719,6 +746,7 @@ def test_a_phone_needs_no_horizontal_scrolling(phone: WatchedTab) -> None:
             phone.open_screen(place)
             page.locator("h1").wait_for()
         assert list_overflow(page) == [], place
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE, place
     page.get_by_role("button", name="Open the menu").click()
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Open the menu")).to_be_focused()

@@ -1,8 +1,9 @@
 """Requests within the OpenAPI description never cause a server error."""
 
 import os
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,46 @@ def test_each_reply_of_our_own_routes_is_described(tmp_path: Path) -> None:
     ours = {name: schema for name, schema in schemas.items() if " /v1/" not in name}
     assert len(ours) >= 25
     assert [name for name, schema in ours.items() if not {"$ref", "anyOf"} & {*schema}] == []
+
+
+def test_descriptions_are_for_authors_of_clients(settings: Settings) -> None:
+    description = create_app(settings).openapi()
+    schemas = description["components"]["schemas"]
+    texts = [*collect_descriptions(description)]
+    assert len(texts) >= 300
+    # Docstrings have these words for readers of the code.
+    parts = ("Attributes:", "Raises:", "Args:", "`None`", "`True`", "dataclass")
+    assert [text for text in texts if any(part in text for part in parts)] == []
+    answer = schemas["Answer"]
+    assert answer["description"].startswith("The outcome of a question")
+    assert [
+        name for name, field in answer["properties"].items() if "description" not in field
+    ] == []
+    # A field that a schema has from another one is described there.
+    for name, field in (
+        ("AcceptedJob", "stage"), ("IndexStatusReply", "lacking"),
+        ("ListedDocumentReply", "updated"), ("SingleAskBody", "effort"), ("ProblemReply", "next"),
+    ):  # fmt: skip
+        assert schemas[name]["properties"][field]["description"]
+
+
+def test_operations_have_the_names_of_functions(settings: Settings) -> None:
+    paths = create_app(settings).openapi()["paths"]
+    names = [operation["operationId"] for path in paths.values() for operation in path.values()]
+    assert len({*names}) == len(names)
+    assert {"ask", "search", "get_document", "upload_documents", "create_vector_store"} <= {*names}
+    assert [name for name in names if re.search(r"_api_|_v1_|_post$|_get$", name)] == []
+
+
+def collect_descriptions(value: Any) -> Iterator[str]:
+    """Yield all descriptions and summaries of an OpenAPI description."""
+    if isinstance(value, dict):
+        yield from (
+            text for name in ("description", "summary") if isinstance(text := value.get(name), str)
+        )
+    for child in value.values() if isinstance(value, dict) else value:
+        if isinstance(child, dict | list):
+            yield from collect_descriptions(child)
 
 
 def test_every_application_has_the_same_description(settings: Settings) -> None:

@@ -23,7 +23,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.postgres_server import Server
 from tests.serving.http.conftest import open_client
-from tests.serving.http.test_document_routes import wait_for_job
+from tests.serving.http.test_document_routes import check_deletion_during_upload, wait_for_job
 
 from fathom import Engine
 from fathom.config import parse_settings
@@ -122,6 +122,12 @@ def test_files_left_by_a_killed_server_are_removed_at_its_next_start(
     local_copy.write_bytes(NOTE)
     machine("other")
     assert not local_copy.exists()
+
+
+def test_a_deletion_leaves_the_file_that_another_machine_is_storing(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_deletion_during_upload(machine("one"), machine("other"), monkeypatch)
 
 
 @pytest.mark.parametrize("first", [True, False])

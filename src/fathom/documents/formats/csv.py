@@ -7,12 +7,17 @@ from itertools import takewhile
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.decode import decode_text
+from fathom.documents.formats.periods import name_columns
 
-_DELIMITERS = ",;\t|"
+_DELIMITERS = "\t;,|"
+"""The delimiters; of two that split all rows evenly, the first one counts."""
 _STATED_DELIMITER = re.compile(
-    r"[\"']?sep=(?P<mark>[,;\t|])[\"']?[ \t]*(?:\r\n?|\n)", re.IGNORECASE
+    r"[\"']?sep=(?P<mark>[^\w\s\"']|\t)[\"']?[ \t]*(?:\r\n?|\n)", re.IGNORECASE
 )
 """The first line with which a file tells Excel its delimiter."""
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d{1,3}(?:\.?\d{3})*,\d+\s*[%\u20ac$]?\s*")
+"""A line with nothing but a number with a decimal comma."""
+_LOOK_AHEAD = 3
 _END = "\x1e"
 """The last row, which shows whether all quotations before it were closed."""
 _SAMPLE_ROWS = 50
@@ -39,10 +44,11 @@ def parse(data: bytes) -> ParsedDocument:
     for title in rows[:titles]:
         builder.add_row(title[:1])
     headers: list[str] | None = None
-    for cells in rows[titles:]:
+    for at, cells in enumerate(rows[titles:], start=titles + 1):
         if headers is None:
             headers = [cell.strip() for cell in cells]
-            has_names = _names_columns(headers)
+            below = rows[at : at + _LOOK_AHEAD]
+            has_names = _names_columns(headers) or _names_periods(headers, below)
             builder.add_row(cells, head=has_names)
             names = headers if has_names else []
             headers = [name if len(name) <= _LONGEST_NAME else "" for name in names]
@@ -91,6 +97,9 @@ def _detect_delimiter(text: str) -> str:
     cells and not only in their texts.
     """
     sample = text[:200_000].splitlines()[:_SAMPLE_ROWS]
+    name, *values = list(filter(str.strip, sample)) or [""]
+    if values and "," not in name and all(map(_DECIMAL_COMMA.fullmatch, values)):
+        return ";"  # one column of numbers
     best, best_score = ",", (False, 0.0)
     for mark in _DELIMITERS:
         widths = [len(row) for row in csv.reader(sample, delimiter=mark) if row]
@@ -112,7 +121,8 @@ def _count_titles(rows: list[list[str]]) -> int:
     count = sum(1 for _ in takewhile(_is_title, rows[:_MOST_TITLES]))
     names, *below = rows[count : count + 3] or [[]]
     is_table = bool(below) and all(len(row) == len(names) for row in below)
-    has_names = all(map(str.strip, names)) and _names_columns([name.strip() for name in names])
+    names = [name.strip() for name in names]
+    has_names = all(names) and (_names_columns(names) or _names_periods(names, below))
     return count if is_table and has_names else 0
 
 
@@ -122,8 +132,15 @@ def _is_title(row: list[str]) -> bool:
 
 def _names_columns(cells: list[str]) -> bool:
     """Return whether a first row names columns: several cells, none of them a number."""
+    return len(cells) > 1 and not any(map(_is_number, cells))
 
-    def is_number(cell: str) -> bool:
-        return cell.replace(".", "").replace(",", "").replace("-", "").isdigit()
 
-    return len(cells) > 1 and not any(is_number(cell) for cell in cells if cell)
+def _names_periods(cells: list[str], below: list[list[str]]) -> bool:
+    """Return whether the numbers of a first row are years or days that name their columns."""
+    periods = {at: cell for at, cell in enumerate(cells) if _is_number(cell)}
+    values = (cell.strip() for row in below for at, cell in enumerate(row) if at in periods)
+    return len(periods) < len(cells) and name_columns(list(periods.values()), values)
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace(".", "").replace(",", "").replace("-", "").isdigit()

@@ -112,7 +112,7 @@ class HtmlWalk:
             self._flush()
         _wrap_cells(element)
         if tag in _ROW_GROUPS:
-            self._grid = CellGrid()
+            self._grid = CellGrid() if tag == "table" else self._grid.begin_group()
         if tag in {"ul", "ol", "menu"}:
             first = count(_parse_number(element.get("start"), 1))
             self._lists.append(_OpenList(tag == "ol", element.get("type") or "1", first))
@@ -155,7 +155,7 @@ class HtmlWalk:
             row = [
                 (get_visible_text(cell), *_read_spans(cell)) for cell in cells if is_visible(cell)
             ]
-            self.builder.add_row(self._grid.place_row(row), head=head)
+            self.builder.add_row(self._grid.place_row(row, head=head), head=head)
 
     def _flush(self) -> None:
         """Add the text so far as a definition, a list item or a paragraph."""

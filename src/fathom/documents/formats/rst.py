@@ -135,13 +135,15 @@ def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
 
 def _add_rows(builder: Builder, node: nodes.Element) -> None:
     """Add the rows of the head or the body of a table."""
-    grid = CellGrid()
+    is_head = isinstance(node, nodes.thead)
+    has_head = any(isinstance(part, nodes.thead) for part in node.parent.children)
+    grid = CellGrid(has_head=has_head and not is_head)
     for row in node.children:
         cells = [
             (cell.astext(), cell.get("morecols", 0) + 1, cell.get("morerows", 0) + 1)
             for cell in row.children
         ]
-        builder.add_row(grid.place_row(cells), head=isinstance(node, nodes.thead))
+        builder.add_row(grid.place_row(cells, head=is_head), head=is_head)
 
 
 def _add_list(builder: Builder, node: nodes.Element, level: int) -> None:

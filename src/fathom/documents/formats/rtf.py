@@ -2,9 +2,12 @@
 
 import codecs
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.formats.cell_grid import CellGrid
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])"
@@ -16,7 +19,12 @@ _UNSEEN = frozenset(
     b"header footer headerl headerr headerf footerl footerr footerf xe tc tcn rxe".split()
 )
 _NOTE, _PARAGRAPH_END, _CELL_END = "\x1d", "\x1e", "\x1f"
-_MARKS = dict.fromkeys(map(ord, (_NOTE, _PARAGRAPH_END, _CELL_END)))
+_TOP, _COVERED = "\x1b", "\x1c"
+"""The marks of a cell that spans rows, and of those below it that it covers."""
+_MARKS = dict.fromkeys(map(ord, (_NOTE, _PARAGRAPH_END, _CELL_END, _TOP, _COVERED)))
+_MERGES = {b"clvmgf": _TOP, b"clvmrg": _COVERED}
+_ROW_WORDS = frozenset({b"trowd", b"cellx", *_MERGES})
+"""The words that describe the cells of a row."""
 _NOTE_MARK = re.compile(rf"{_NOTE}(\d+){_NOTE}")
 _FACTS = frozenset({b"title", b"author"})
 """The properties of the document that are read."""
@@ -104,24 +112,64 @@ def parse(data: bytes) -> ParsedDocument:
     reader = RtfReader(data)
     text, *notes = reader.read_texts()
     builder.skip_hidden(reader.hidden_places)
-    for paragraph in text.split(_PARAGRAPH_END):
-        if _NOTE in paragraph:
-            _add_paragraph(builder, _NOTE_MARK.sub(r"[\1]", paragraph))
-            for number in _NOTE_MARK.findall(paragraph):
-                builder.add_footnote(_NOTE_MARK.sub("", notes[int(number) - 1]), number)
+    paragraphs = text.split(_PARAGRAPH_END)
+    rows = _place_rows(paragraphs)
+    for at, paragraph in enumerate(paragraphs):
+        if at in rows:
+            builder.add_row(rows[at])
         else:
-            _add_paragraph(builder, paragraph)
+            for part in _NOTE_MARK.sub(r"[\1]", paragraph).split("\n\n"):
+                builder.add_paragraph(part)
+        for number in _NOTE_MARK.findall(paragraph) if _NOTE in paragraph else ():
+            builder.add_footnote(_NOTE_MARK.sub("", notes[int(number) - 1]), number)
     facts = reader.read_facts()
     return builder.build(facts.pop("title", ""), facts)
 
 
-def _add_paragraph(builder: Builder, text: str) -> None:
-    """Add a paragraph, or the row of a table."""
-    if _CELL_END in text:
-        builder.add_row(text.removesuffix(_CELL_END).split(_CELL_END))
-        return
-    for part in text.split("\n\n"):
-        builder.add_paragraph(part)
+def _place_rows(paragraphs: Sequence[str]) -> dict[int, list[str]]:
+    """Return the texts of the paragraphs that are rows of tables, by the paragraph's index."""
+    placed: dict[int, list[str]] = {}
+    items = ((at, paragraph) for at, paragraph in enumerate(paragraphs))
+    for is_row, group in groupby(items, lambda item: _CELL_END in item[1]):
+        if not is_row:
+            continue
+        table = {
+            at: _NOTE_MARK.sub(r"[\1]", row).removesuffix(_CELL_END).split(_CELL_END)
+            for at, row in group
+        }
+        spans = _count_rows(table)
+        placed.update(_repeat_cells(table, spans) if spans else table)
+    return placed
+
+
+def _repeat_cells(
+    table: Mapping[int, Sequence[str]], spans: Mapping[tuple[int, int], int]
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table with short texts of cells in each row that they span."""
+    grid = CellGrid()
+    for at, cells in table.items():
+        row_spans = [spans.get((at, column), 1) for column in range(len(cells))]
+        texts = (cell.strip(_TOP + _COVERED) for cell in cells)
+        placed = zip(texts, row_spans, strict=True)
+        yield at, grid.place_row((text if span else None, 1, span) for text, span in placed)
+
+
+def _count_rows(table: Mapping[int, Sequence[str]]) -> dict[tuple[int, int], int]:
+    """Return the number of rows that a cell spans by its row and column; 0 for a covered one."""
+    spans: dict[tuple[int, int], int] = {}
+    above: dict[int, tuple[int, int]] = {}
+    for at, cells in table.items():
+        tops: dict[int, tuple[int, int]] = {}
+        for column, cell in enumerate(cells):
+            if _TOP in cell:
+                tops[column] = at, column
+                spans[at, column] = 1
+            elif _COVERED in cell and column in above:
+                tops[column] = above[column]
+                spans[above[column]] += 1
+                spans[at, column] = 0
+        above = tops
+    return spans
 
 
 class RtfReader:
@@ -141,6 +189,10 @@ class RtfReader:
         self._groups = [_Group(self._pieces[0])]
         self._to_skip = 0
         self._was_unseen = False
+        self._merges: list[str] = []
+        """The marks of the cells of the row, as its description states them."""
+        self._merge = ""
+        self._column = 0
         self.hidden_places = 0
 
     def read_texts(self) -> list[str]:
@@ -207,9 +259,31 @@ class RtfReader:
         elif word == b"par" and group.in_table:
             self._append("\n")
         elif word in _SIGNS:
-            self._append(_SIGNS[word])
+            self._append_sign(word)
         else:
+            self._describe_row(word)
             _set_property(group, word, number)
+
+    def _append_sign(self, word: bytes) -> None:
+        """Add the sign of a control word; before the end of a cell, how it is merged."""
+        if word == b"cell":
+            self._append("".join(self._merges[self._column : self._column + 1]))
+            self._column += 1
+        elif word == b"row":
+            self._column = 0
+        self._append(_SIGNS[word])
+
+    def _describe_row(self, word: bytes) -> None:
+        """Follow the description of the cells of a row, but not that of a table in a cell."""
+        if word not in _ROW_WORDS or self._groups[-1].hidden:
+            return
+        if word == b"trowd":
+            self._merges, self._merge, self._column = [], "", 0
+        elif word == b"cellx":
+            self._merges.append(self._merge)
+            self._merge = ""
+        else:
+            self._merge = _MERGES[word]
 
     def _open_note(self) -> None:
         """Let the group be a note, whose number stands in the text around it."""

@@ -37,8 +37,9 @@ _JOINED = frozenset({
 })  # fmt: skip
 """The elements whose parts are joined to one text."""
 _LISTINGS = frozenset({"programlisting", "screen", "preformat", "literallayout", "codeblock"})
-_TABLES = frozenset({"table", "informaltable", "tgroup", "thead", "tbody", "tfoot"})
-"""The elements that begin anew: no cell of an earlier row reaches into them."""
+_TABLES = frozenset({"table", "informaltable", "tgroup"})
+_GROUPS = frozenset({"thead", "tbody", "tfoot"})
+"""The groups of rows of a table; no cell of an earlier row reaches into them."""
 _ROWS = frozenset({"tr", "row"})
 _CELLS = frozenset({"td", "th", "entry", "cell"})
 _NUMBERED = frozenset({"orderedlist", "ol", "procedure", "steps", "substeps"})
@@ -133,7 +134,9 @@ class _XmlWalk:
     def _enter(self, element: Any) -> None:  # noqa: ANN401
         """Begin the table or the list item that an element is."""
         name = _get_name(element)
-        if name in _TABLES:
+        if name in _GROUPS:
+            self._grid = self._grid.begin_group()
+        elif name in _TABLES:
             self._grid = CellGrid()
         elif name in _ITEMS and _get_name(element.getparent()) in _LISTS and _has_text(element):
             self._label = self._make_label(element.getparent())
@@ -171,8 +174,9 @@ class _XmlWalk:
         self._label = ""
         cells = [cell for cell in row if isinstance(cell.tag, str)]
         is_head = all(_get_name(cell) == "th" for cell in cells)
-        placed = self._grid.place_row((_join_text(cell), *_read_spans(cell)) for cell in cells)
-        self._builder.add_row(placed, head=is_head or _get_name(row.getparent()) == "thead")
+        is_head = is_head or _get_name(row.getparent()) == "thead"
+        texts = ((_join_text(cell), *_read_spans(cell)) for cell in cells)
+        self._builder.add_row(self._grid.place_row(texts, head=is_head), head=is_head)
 
     def _add_title(self, element: Any) -> None:  # noqa: ANN401
         """Add a title as a heading."""

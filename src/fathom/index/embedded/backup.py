@@ -234,8 +234,8 @@ def _copy_database(source: Path, target: Path) -> int:
     create_private_file(target)
     with (
         schema.name_corruption(source),
-        closing(_connect(source)) as original,
-        closing(_connect(target)) as copy,
+        closing(_connect(source, _choose_mode(source))) as original,
+        closing(_connect(target, "mode=rw")) as copy,
     ):
         original.backup(copy)
         [(finding,)] = copy.execute("PRAGMA quick_check(1)").fetchall()
@@ -246,9 +246,31 @@ def _copy_database(source: Path, target: Path) -> int:
     return _sync(target)
 
 
-def _connect(file: Path) -> sqlite3.Connection:
+def _choose_mode(source: Path) -> str:
+    """Return the mode in which the database of an index is opened.
+
+    A mounted snapshot, or the index of another user, cannot be written. SQLite reads a database
+    there if the index of its log exists, or if there is no log and nobody changes the file.
+
+    Raises:
+        RunError: If the log of changes cannot be read there.
+    """
+    if os.access(source.parent, os.W_OK):
+        return "mode=rw"
+    log, log_index = (source.with_name(f"{source.name}{ending}") for ending in ("-wal", "-shm"))
+    if log_index.exists():
+        return "mode=ro"
+    if log.exists() and log.stat().st_size:
+        raise RunError(
+            f"{log}: its changes cannot be read where nothing can be written; copy the folder to a "
+            "disk that can be written, and back up the copy"
+        )
+    return "mode=ro&immutable=1"
+
+
+def _connect(file: Path, mode: str) -> sqlite3.Connection:
     """Open an existing database; its statements wait for locks for up to 10 seconds."""
-    connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True)
+    connection = sqlite3.connect(f"{file.absolute().as_uri()}?{mode}", uri=True)
     connection.execute("PRAGMA busy_timeout = 10000")
     return connection
 

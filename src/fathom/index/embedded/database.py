@@ -74,12 +74,8 @@ class FileDatabase:
     def _open(self) -> sqlite3.Connection:
         """Open the file, and create it and its tables if they are missing."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Created here, because SQLite would let others read a new file.
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            self._file = _identify(os.fstat(handle))
-        finally:
-            os.close(handle)
+        create_private_file(self.path)
+        self._file = _identify(self.path.stat())
         connection = sqlite3.connect(self.path, check_same_thread=False)
         connection.execute("PRAGMA busy_timeout = 10000")
         connection.execute("PRAGMA secure_delete = ON")
@@ -97,6 +93,10 @@ def _identify(status: os.stat_result) -> tuple[int, int]:
 def create_private_file(file: Path) -> None:
     """Create a file that only its owner can read; one that exists stays as it is.
 
-    SQLite would let others read a new file, and gives its logs the permissions of the file.
+    SQLite would let others read a new file, and gives its logs the permissions of the file. A file
+    that exists is not opened, because closing it would release all locks that this process has on
+    it, and another process could then remove its log.
     """
-    os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    with suppress(FileExistsError):
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        os.close(os.open(os.path.realpath(file), flags, 0o600))

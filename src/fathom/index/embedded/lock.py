@@ -4,6 +4,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -48,9 +49,10 @@ class WriterLock:
             )
         since = datetime.now(UTC).isoformat(timespec="seconds")
         holder = f"process {os.getpid()} on {platform.node()} (since {since})"
-        os.ftruncate(self._handle, 0)
-        os.write(self._handle, holder.encode())
         self._unlock = unlock
+        with suppress(OSError):  # on a full disk the lock holds too, only without a name
+            os.ftruncate(self._handle, 0)
+            os.write(self._handle, holder.encode())
 
     def _try_to_take(self, path: Path) -> Callable[[], None] | None:
         """Take the lock; return the function that frees it, or `None` if another holds it."""

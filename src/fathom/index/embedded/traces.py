@@ -149,9 +149,11 @@ class EmbeddedTraces(SqlTraces):
             yield
         except OSError as error:
             raise RunError(f"{self.path}: {error.strerror}; traces cannot be kept there") from error
+        except sqlite3.OperationalError as error:
+            raise RunError(f"{self.path}: {error}; check free space and permissions") from error
         except sqlite3.Error as error:
             raise RunError(
-                f"{self.path}: {error}; check free space and permissions, or delete the file: "
+                f"{self.path}: {error}; restore it from a backup, or delete the file: "
                 "it holds nothing but traces and feedback"
             ) from error
 

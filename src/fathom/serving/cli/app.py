@@ -20,6 +20,7 @@ from fathom.serving.cli.calibration import calibrate, feedback
 from fathom.serving.cli.docs import docs
 from fathom.serving.cli.errors import prepare_streams, report_error
 from fathom.serving.cli.evaluate import evaluate
+from fathom.serving.cli.keys import keys
 from fathom.serving.cli.mcp import mcp
 from fathom.serving.cli.models import models
 from fathom.serving.cli.options import (
@@ -30,7 +31,7 @@ from fathom.serving.cli.options import (
     build_engine,
 )
 from fathom.serving.cli.search import search
-from fathom.serving.cli.serve import keys, serve
+from fathom.serving.cli.serve import serve
 from fathom.serving.cli.skill import skill
 from fathom.serving.cli.source import source
 from fathom.serving.cli.tune import tune
@@ -153,14 +154,15 @@ def ingest(
     """Bring the index in line with files; run it again to continue or to update."""
     from dataclasses import asdict
 
-    from fathom.serving.cli.files import check_outputs
+    from fathom.serving.cli.files import check_report
     from fathom.serving.cli.output import format_ingest_report, show_outcome
     from fathom.serving.cli.progress import InterruptibleProgress, show_ingest_progress
     from fathom.serving.cli.watch import watch
     from fathom.serving.notifications import choose_wait
     from fathom.serving.readers_file import load_readers
 
-    check_outputs([report], [*(paths or ()), readers])
+    if report is not None:
+        check_report(report, [*(paths or ()), *([readers] if readers else ())])
     flags = {
         "ingest.include": include or None,
         "ingest.exclude": exclude or None,

@@ -1,6 +1,5 @@
 """The command `fathom eval`."""
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from fathom.serving.cli.options import (
     TokensOption,
     build_engine,
     collect_run_flags,
+    note_warnings,
 )
 from fathom.serving.cli.progress import show_count, show_ingest_progress
 from fathom.serving.invisible import replace_controls
@@ -132,7 +132,7 @@ def evaluate(
     reports = ReportFiles(
         html=html, markdown=markdown, gate=gate, baseline=save_baseline, records=records
     )
-    baseline = reports.check([*datasets, labels])
+    baseline = reports.check([*list_inputs(datasets), labels])
     fields = parse_fields(split_names(by))
     open_engine = partial(
         open_variant,
@@ -163,7 +163,7 @@ def evaluate(
                 on_progress=show_count,
             )
             directory = engine.directory
-        sys.stderr.writelines(f"{replace_controls(warning)}\n" for warning in evaluated.warnings)
+        note_warnings(evaluated.warnings)
         evaluations.append(evaluated)
     evaluation = Evaluation.combine(evaluations)
     if baseline:
@@ -249,6 +249,13 @@ def choose_exit_code(evaluation: "Evaluation") -> int:
     if evaluation.all_failed:
         return ALL_FAILED
     return QUALITY_FELL if evaluation.verdict is not None and evaluation.verdict.regressions else 0
+
+
+def list_inputs(paths: Sequence[Path]) -> list[Path]:
+    """Return the files and folders that are read of data sets and of files of questions."""
+    from fathom.evaluation.datasets import list_places
+
+    return [place for path in paths for place in list_places(path)]
 
 
 def load_datasets(

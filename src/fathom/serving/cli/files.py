@@ -1,11 +1,17 @@
 """Checks that a command can write its files, made before its work begins."""
 
+import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fathom.errors import UsageError
+
+SETTINGS_FILE = Path("fathom.toml")
+"""The project's settings, which every command reads."""
+REPORT_FIELDS = frozenset({"unchanged", "chunks", "files"})
+"""Fields by which the report on an ingestion is recognised."""
 
 
 def check_writable(file: Path) -> None:
@@ -35,7 +41,8 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] 
 
     Args:
         outputs: The files to write; `None` for one that is not wanted.
-        inputs: The files that the command reads, which no output may replace.
+        inputs: The files that the command reads, which no output may replace. Inside a folder among
+            them nothing may be written either.
 
     Raises:
         UsageError: If a file cannot be written, or would replace another one of the command.
@@ -46,9 +53,64 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] 
         if file.exists() and not file.is_file():
             continue  # a device takes any number of texts
         place = os.path.realpath(file)
+        if place == os.path.realpath(SETTINGS_FILE):
+            raise UsageError(f"{file}: the settings are read from this file; name another one")
         if place in taken:
             raise UsageError(f"{file}: the command names this file twice; name another one")
+        for folder in map(str, Path(place).parents):
+            if folder in taken:
+                raise UsageError(f"{file}: the command reads {folder}; name a file outside of it")
         taken.add(place)
+
+
+def choose_output(named: Path | None, usual: Path, inputs: Iterable[Path | None] = ()) -> Path:
+    """Return the named file, else the usual one, which must not exist yet.
+
+    A file that lies under the usual name may be the work of hours or of a person, so that only its
+    name on the command line allows a replacement.
+
+    Args:
+        named: The file of `--out`; `None` without this option.
+        usual: The file by default.
+        inputs: The files that the command reads, which the output may not replace.
+
+    Raises:
+        UsageError: If the file cannot be written, would replace an input, or is the usual one and
+            exists.
+    """
+    file = named or usual
+    check_outputs([file], inputs)
+    if named is None and file.exists():
+        raise UsageError(f"{file} exists; `--out {file}` replaces it, another name keeps it")
+    return file
+
+
+def check_report(report: Path, inputs: Sequence[Path]) -> None:
+    """Check that the report on an ingestion can be written and replaces no document.
+
+    Args:
+        report: The file of the report.
+        inputs: The files and folders that the command reads.
+
+    Raises:
+        UsageError: If the file cannot be written, or exists, is no earlier report and would be
+            read.
+    """
+    check_outputs([report], [path for path in inputs if not path.is_dir()])
+    folders = {os.path.realpath(path) for path in inputs if path.is_dir()}
+    parents = map(str, Path(os.path.realpath(report)).parents)
+    if report.is_file() and not folders.isdisjoint(parents) and not _is_report(report):
+        raise UsageError(f"{report}: the command reads this file as a document; name another one")
+
+
+def _is_report(file: Path) -> bool:
+    """Return whether a file is empty or holds the report on an ingestion, of any version."""
+    try:
+        content = file.read_bytes()
+        report = json.loads(content) if content else dict.fromkeys(REPORT_FIELDS)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(report, dict) and report.keys() >= REPORT_FIELDS
 
 
 def check_folder(folder: Path) -> None:

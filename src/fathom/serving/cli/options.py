@@ -162,6 +162,6 @@ def note_unmet_filters(engine: "Engine", filters: Sequence[str]) -> None:
 
 
 def note_warnings(warnings: Sequence[str]) -> None:
-    """Write the warnings of an answer to stderr."""
+    """Write the warnings of an answer or of an evaluation to stderr."""
     for warning in warnings:
         sys.stderr.write(f"fathom: {replace_controls(warning)}\n")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.errors import UsageError
 from fathom.serving.cli.evaluate import split_names
 from fathom.serving.cli.options import (
     IndexOption,
@@ -60,14 +59,10 @@ def make(
     offline: OfflineOption = False,
 ) -> int:
     """Make questions from the documents, some with answers and some without."""
-    from fathom.serving.cli.files import check_writable
+    from fathom.serving.cli.files import choose_output
     from fathom.serving.cli.output import show_outcome
 
-    file = out or _USUAL_FILE
-    # Questions that somebody wrote often lie under this name.
-    if out is None and file.exists():
-        raise UsageError(f"{file} exists; `--out {file}` replaces it, another name keeps it")
-    check_writable(file)
+    file = choose_output(out, _USUAL_FILE)
     with build_engine(index, assignments, offline=offline, flags={"llm.model": llm}) as engine:
         question_set = engine.make_questions(
             number,

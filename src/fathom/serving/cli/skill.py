@@ -8,7 +8,11 @@ from typing import Annotated
 import typer
 
 from fathom import __version__
+from fathom.errors import UsageError
 from fathom.serving.cli.files import check_folder
+
+MANIFEST = ".claude-plugin/plugin.json"
+"""The path of the manifest below the folder of a plugin."""
 
 
 def skill(
@@ -23,6 +27,7 @@ def skill(
         sys.stdout.write(text)
         return
     check_folder(plugin)
+    _check_manifest(plugin / MANIFEST)
     manifest = {
         "name": "fathom",
         "version": __version__,
@@ -31,10 +36,26 @@ def skill(
         "license": "Apache-2.0",
     }
     for name, content in (
-        (".claude-plugin/plugin.json", json.dumps(manifest, indent=2) + "\n"),
+        (MANIFEST, json.dumps(manifest, indent=2) + "\n"),
         ("skills/fathom/SKILL.md", text),
     ):
         file = plugin / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
         sys.stdout.write(f"{file}\n")
+
+
+def _check_manifest(file: Path) -> None:
+    """Check that a manifest does not exist or is that of this skill, which a new one may replace.
+
+    Raises:
+        UsageError: If another plugin lies in the folder.
+    """
+    if not file.exists():
+        return
+    try:
+        manifest = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        manifest = None
+    if not isinstance(manifest, dict) or manifest.get("name") != "fathom":
+        raise UsageError(f"{file} is of another plugin; name another folder")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.serving.cli.evaluate import load_datasets
-from fathom.serving.cli.files import check_folder, check_outputs
+from fathom.serving.cli.evaluate import list_inputs, load_datasets
+from fathom.serving.cli.files import check_folder, check_outputs, choose_output
 from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
@@ -23,11 +23,14 @@ from fathom.serving.cli.progress import show_count, show_ingest_progress
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
     from fathom.evaluation.outcomes import OutcomeFile
+    from fathom.evaluation.planning import PlannerTable
     from fathom.planner.environment import RecordedQuestion
     from fathom.planner.ppo import Training, TrainingProgress
-    from fathom.planner.train import OnUpdate
+    from fathom.planner.train import OnUpdate, TrainingRun
 
 train = typer.Typer(help="Learn from questions with answers.", no_args_is_help=True)
+POLICY_FILE, WEIGHTS_FILE = Path("planner.json"), Path("weights.json")
+"""The files that the commands write by default."""
 DEFAULT_ALPHA = 0.1
 DEFAULT_UPDATES = 150
 
@@ -62,7 +65,10 @@ def planner(
     updates: Annotated[
         int, typer.Option(min=1, help="Rounds of sampling and learning.")
     ] = DEFAULT_UPDATES,
-    out: Annotated[Path, typer.Option(help="Write the policy here.")] = Path("planner.json"),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the policy here; by default planner.json, if there is none yet."),
+    ] = None,
     curves: Annotated[
         Path | None, typer.Option(help="Write progress here, a line of JSON for each update.")
     ] = None,
@@ -84,9 +90,8 @@ def planner(
     from fathom.planner.ppo import Training
     from fathom.planner.train import ALPHAS
     from fathom.planner.train import train_policy as learn
-    from fathom.serving.cli.output import show, show_json
 
-    _check_arguments(datasets, records, [out, curves], checkpoints)
+    file = _check_arguments(datasets, records, out, curves, checkpoints)
     outcomes = OutcomeFile(records, strategy)
     if datasets:
         with build_engine(index, assignments, offline=offline) as engine:
@@ -100,7 +105,7 @@ def planner(
         checkpoints=checkpoints,
         on_update=_make_update_callback(training),
     )
-    out.write_text(trained.policy.to_json(), encoding="utf-8")
+    file.write_text(trained.policy.to_json(), encoding="utf-8")
     if curves is not None:
         _write_curve(curves, trained.curve)
     # The comparison trains a policy on each fold of the questions, which takes a while.
@@ -108,15 +113,7 @@ def planner(
     if measure:
         alphas = sorted({*ALPHAS, alpha})
         table = cross_fit(questions, reward, training, alphas=alphas, on_progress=show_count)
-    if as_json:
-        rows, tests = (table.rows(), table.compare_with_baselines()) if table else ([], [])
-        origin = trained.policy.origin
-        show_json({"policy": str(out), "origin": origin, "rows": rows, "tests": tests})
-    else:
-        measured = f"{table.to_text()}\n" if table else ""
-        show(
-            f"{measured}{out}: `--set {strategy}.policy={out}` uses it, or the same in fathom.toml"
-        )
+    _show_policy(file, trained, table, as_json=as_json)
 
 
 @train.command()
@@ -130,9 +127,12 @@ def weights(
         typer.Option(min=1, help="Use only a fixed sample of this size of each data set."),
     ] = None,
     measure: Annotated[str, typer.Option(help="The measure of rankings to maximize.")] = "nDCG@10",
-    out: Annotated[Path, typer.Option(help="Write the weights here (.json).")] = Path(
-        "weights.json"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the weights here (.json); by default weights.json, if there is none yet."
+        ),
+    ] = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
@@ -143,10 +143,10 @@ def weights(
     from fathom.evaluation.harness import prepare_engine
     from fathom.serving.cli.output import show, show_json
 
-    if out.suffix != ".json":
+    if out is not None and out.suffix != ".json":
         raise UsageError(f"--out {out}: hybrid.weights takes a file whose name ends in .json")
     check_measure(measure)
-    check_outputs([out], datasets)
+    file = choose_output(out, WEIGHTS_FILE, list_inputs(datasets))
     # Both branches must search, whatever weights are in use.
     chosen = [*(assignments or ()), "hybrid.weights=complexity"]
     lists = []
@@ -156,13 +156,13 @@ def weights(
                 sample = dataset.sample(queries, judged=True)
                 lists += gather_lists(prepared, dataset, sample, on_progress=show_count)
     learned = LearnedWeights.learn(lists, measure)
-    out.write_text(learned.to_json(), encoding="utf-8")
+    file.write_text(learned.to_json(), encoding="utf-8")
     if as_json:
         pairs = {level: list(pair) for level, pair in learned.weights.items()}
         rows = learned.rows()
-        show_json({"file": str(out), "weights": pairs, "rows": rows, "sentence": learned.verdict})
+        show_json({"file": str(file), "weights": pairs, "rows": rows, "sentence": learned.verdict})
     else:
-        use = f"{out}: `--set hybrid.weights={out}` uses them, or the same in fathom.toml"
+        use = f"{file}: `--set hybrid.weights={file}` uses them, or the same in fathom.toml"
         show(f"{learned.to_text()}\n{use}")
 
 
@@ -194,6 +194,22 @@ def _list_questions(outcomes: "OutcomeFile", *, measured: bool) -> "list[Recorde
     return questions
 
 
+def _show_policy(
+    file: Path, trained: "TrainingRun", table: "PlannerTable | None", *, as_json: bool
+) -> None:
+    """Show a policy and, if it was measured, its comparison with other systems."""
+    from fathom.serving.cli.output import show, show_json
+
+    policy = trained.policy
+    if as_json:
+        rows, tests = (table.rows(), table.compare_with_baselines()) if table else ([], [])
+        show_json({"policy": str(file), "origin": policy.origin, "rows": rows, "tests": tests})
+    else:
+        measured = f"{table.to_text()}\n" if table else ""
+        use = f"`--set {policy.strategy}.policy={file}` uses it, or the same in fathom.toml"
+        show(f"{measured}{file}: {use}")
+
+
 def _write_curve(file: Path, curve: "Sequence[TrainingProgress]") -> None:
     """Write a line of JSON for each update of a training."""
     from fathom.jsonable import dump_canonical
@@ -204,10 +220,14 @@ def _write_curve(file: Path, curve: "Sequence[TrainingProgress]") -> None:
 def _check_arguments(
     datasets: list[Path] | None,
     records: Path | None,
-    files: Sequence[Path | None],
-    folder: Path | None,
-) -> None:
-    """Check that there are questions or records, and that all files can be written.
+    out: Path | None,
+    curves: Path | None,
+    checkpoints: Path | None,
+) -> Path:
+    """Check that there are questions or records and that all files can be written.
+
+    Returns:
+        The file of the policy.
 
     Raises:
         UsageError: If there are none, or a file cannot be written.
@@ -217,9 +237,12 @@ def _check_arguments(
         raise UsageError(
             f"{missing}name data sets to record outcomes of, or a file of them with --records"
         )
-    check_outputs(files, [*(datasets or ()), records])
-    if folder is not None:
-        check_folder(folder)
+    inputs = [*list_inputs(datasets or ()), records]
+    file = choose_output(out, POLICY_FILE, inputs)
+    check_outputs([curves], [*inputs, file])
+    if checkpoints is not None:
+        check_folder(checkpoints)
+    return file
 
 
 def _make_update_callback(training: "Training") -> "OnUpdate":

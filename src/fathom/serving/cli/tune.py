@@ -1,6 +1,5 @@
 """The command `fathom tune`, which finds the best strategy and settings for given questions."""
 
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -15,11 +14,12 @@ from fathom.serving.cli.evaluate import (
     ReportFiles,
     check_variants,
     expand_variants,
+    list_inputs,
     load_datasets,
     open_variant,
     split_names,
 )
-from fathom.serving.cli.files import check_writable
+from fathom.serving.cli.files import SETTINGS_FILE, check_writable
 from fathom.serving.cli.options import (
     STRATEGY_NAMES,
     IndexOption,
@@ -29,14 +29,13 @@ from fathom.serving.cli.options import (
     QueriesOption,
     RecordsOption,
     SetOption,
+    note_warnings,
 )
 from fathom.serving.cli.progress import show_count, show_ingest_progress
 from fathom.serving.invisible import replace_controls
 
 if TYPE_CHECKING:
     from fathom.evaluation.tuning import Tuning
-
-SETTINGS_FILE = Path("fathom.toml")
 
 
 def tune(
@@ -76,7 +75,7 @@ def tune(
 
     check_measure(measure)
     reports = ReportFiles(html=html, markdown=markdown, records=records)
-    reports.check([questions])
+    reports.check(list_inputs([questions]))
     if write:
         check_writable(SETTINGS_FILE)
     tried = split_names(strategies) or list(STRATEGIES)
@@ -105,7 +104,7 @@ def tune(
                 ingesting=show_ingest_progress(verbose=False),
                 on_progress=show_count,
             )
-        sys.stderr.writelines(f"{replace_controls(warning)}\n" for warning in evaluated.warnings)
+        note_warnings(evaluated.warnings)
         evaluations.append(evaluated)
     evaluation = Evaluation.combine(evaluations)
     tuning = compare_trials(evaluation.answered, current, measure=measure)

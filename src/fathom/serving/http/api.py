@@ -92,12 +92,19 @@ class Body(BaseModel):
 
 
 class BudgetBody(Body):
-    """The limits that a request sets; they lower the effort's budget and never raise it."""
+    """The limits of a request, which lower the budget of the effort and never raise it.
+
+    Attributes:
+        max_tokens: The number of tokens that are sent to language models or written by them.
+        deadline: The time of the run in seconds.
+        max_calls: The number of calls of language models.
+        max_cost: The cost in USD.
+    """
 
     max_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
-    deadline: float | None = Field(default=None, ge=0, le=MOST_SECONDS, description="Seconds.")
+    deadline: float | None = Field(default=None, ge=0, le=MOST_SECONDS)
     max_calls: int | None = Field(default=None, ge=0, le=MOST_CALLS)
-    max_cost: float | None = Field(default=None, ge=0, le=MOST_USD, description="USD.")
+    max_cost: float | None = Field(default=None, ge=0, le=MOST_USD)
 
     def to_budget(self) -> Budget:
         """Return the limits as a budget."""
@@ -117,7 +124,18 @@ class TurnBody(Body):
 
 
 class AskBody(Body):
-    """A question."""
+    """A question.
+
+    Attributes:
+        question: The text of the question.
+        strategy: The name of the strategy; by default that of the settings.
+        paper: The paper whose settings apply.
+        effort: The effort, which sets the budget.
+        filters: Conditions on metadata, such as `year>=2020`, all of which a document must meet.
+        budget: Limits that are lower than those of the effort.
+        conversation: The id of the conversation that the question continues.
+        history: The earlier turns of a conversation that the server does not store.
+    """
 
     question: str = Field(max_length=MOST_CHARS)
     strategy: str | None = Field(default=None, max_length=64)
@@ -130,13 +148,24 @@ class AskBody(Body):
 
 
 class SingleAskBody(AskBody):
-    """A question that gets one reply; with `brief`, only the fields that agents need."""
+    """A question that gets one reply.
+
+    Attributes:
+        brief: Whether the reply has only the fields that agents need.
+    """
 
     brief: bool = False
 
 
 class LinesBody(Body):
-    """A search for lines that contain at least one of the texts, word for word."""
+    """A search for lines that contain at least one of the texts, word for word.
+
+    Attributes:
+        texts: The texts.
+        documents: The ids or paths of the documents to search; if empty, all documents.
+        match_case: Whether upper and lower case differ.
+        most: The number of lines, at most.
+    """
 
     texts: list[Annotated[str, Field(min_length=1, max_length=MOST_TEXT)]] = Field(
         min_length=1, max_length=50
@@ -149,7 +178,16 @@ class LinesBody(Body):
 
 
 class SearchBody(Body):
-    """A search; with `chars` the reply has short excerpts instead of whole chunks."""
+    """A search.
+
+    Attributes:
+        query: The query.
+        chars: The characters of all excerpts together, at most. With this field the reply has short
+            excerpts, else whole chunks.
+        k: The number of hits, at most.
+        retriever: The name of the retriever; by default that of the settings.
+        filters: Conditions on metadata, such as `year>=2020`, all of which a document must meet.
+    """
 
     query: str = Field(max_length=MOST_CHARS)
     chars: int | None = Field(default=None, ge=1, le=MOST_CHARS)
@@ -159,7 +197,14 @@ class SearchBody(Body):
 
 
 class FeedbackBody(Body):
-    """A person's judgement of an answer: that it is right or wrong, or what the right answer is."""
+    """A person's judgement of an answer: that it is right or wrong, or what the right answer is.
+
+    Attributes:
+        trace_id: The id of the answer's trace.
+        correct: Whether the answer is right; leave it out to give `answer`.
+        answer: The right answer.
+        note: A remark, which is stored.
+    """
 
     trace_id: str = Field(min_length=1, max_length=64)
     correct: bool | None = None
@@ -293,7 +338,7 @@ def get_answer(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Respons
 def list_traces(
     space: CurrentWorkspace, _: ReadCaller, limit: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> Response:
-    """List the newest traces, newest first."""
+    """List the latest traces, newest first."""
     summaries = load_or_default(lambda: space.engine.traces.list(limit, owner=space.owner), ())
     return build_json_reply(
         {"traces": replace_invisible([asdict(summary) for summary in summaries])}
@@ -302,7 +347,7 @@ def list_traces(
 
 @router.get("/traces/{trace_id}", response_model=TraceReply)
 def get_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
-    """Get a trace: every step and every outside event of an answer."""
+    """Get the record of a run: its steps, and what models, the index and the web replied."""
     return Response(
         to_json(space.engine.trace(trace_id, owner=space.owner)), media_type="application/json"
     )
@@ -325,7 +370,7 @@ async def replay_trace(
 async def search(
     body: SearchBody, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
-    """Find the best hits for a query."""
+    """Find the chunks that match a query best."""
 
     def find_hits() -> Any:  # noqa: ANN401 - JSON
         engine = space.engine
@@ -414,7 +459,7 @@ def list_strategies(space: CurrentWorkspace, _: ReadCaller) -> Response:
 
 @router.get("/status", response_model=WorkspaceStatus)
 def get_status(space: CurrentWorkspace, caller: ReadCaller) -> Response:
-    """Get the state of the workspace: its documents, its models, its writer."""
+    """Get the state of the workspace: its index, its language model, and who writes to it."""
     engine = space.engine
     index_status = load_or_default(
         lambda: serialize_status(engine.status(), engine.calibration.list()), None

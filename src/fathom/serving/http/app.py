@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from fathom import __version__
 from fathom.engine import Engine
-from fathom.errors import FathomError
+from fathom.errors import FathomError, IndexMissing
+from fathom.redaction import open_log
 from fathom.serving.http import (
     api,
     audit_routes,
@@ -32,6 +33,7 @@ from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.audit_log import create_audit_log
 from fathom.serving.http.audit_trail import AuditTrail
+from fathom.serving.http.description import describe_fields, name_operation
 from fathom.serving.http.event_stream import Shutdown
 from fathom.serving.http.fetch import MOST_AT_ONCE
 from fathom.serving.http.folder_watch import FolderWatch
@@ -58,15 +60,19 @@ from fathom.usage import Budget
 if TYPE_CHECKING:  # needs the extra `oidc`
     from fathom.serving.http.sign_on import SignOn
 
+LOG = open_log("fathom.serving")
+
 
 class Application(FastAPI):
-    """The web application, whose OpenAPI description includes the schemas of errors."""
+    """The web application, whose OpenAPI description also describes errors and all fields."""
 
     @override
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI description."""
         description = super().openapi()
-        description["components"]["schemas"].update(ERROR_SCHEMAS)
+        schemas = description["components"]["schemas"]
+        schemas.update(ERROR_SCHEMAS)
+        describe_fields(schemas)
         return description
 
 
@@ -149,10 +155,14 @@ def _list_routes() -> tuple[BaseRoute, ...]:
         *(source_routes, sign_on_routes, page),
     ):
         router.include_router(
-            module.router, responses=describe_errors(ProblemReply, problems.MEDIA_TYPE)
+            module.router,
+            responses=describe_errors(ProblemReply, problems.MEDIA_TYPE),
+            generate_unique_id_function=name_operation,
         )
     router.include_router(
-        openai.router, responses=describe_errors(OpenAIErrorReply, "application/json")
+        openai.router,
+        responses=describe_errors(OpenAIErrorReply, "application/json"),
+        generate_unique_id_function=name_operation,
     )
     return tuple(router.routes)
 
@@ -188,7 +198,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _load_models(engine: Engine) -> None:
-    """Load the models that a question needs, if there is an index to ask about."""
-    with suppress(FathomError):  # the next question reports it
+    """Load the models that a question needs, if there is an index to ask about.
+
+    The log names what keeps questions from being answered, such as an index of an older version.
+    """
+    try:
         engine.reader(checked=False)
         engine.models.warm_up()
+        engine.reader()
+    except IndexMissing:
+        return  # the first upload makes the index
+    except FathomError as error:
+        LOG.warning("no question can be answered: %s", error)

@@ -19,11 +19,16 @@ def list_audit_lines(
     request: Request,
     space: CurrentWorkspace,
     _: AdminCaller,
-    since: Annotated[str, Query(max_length=40)] = "",
-    key: Annotated[str, Query(max_length=200)] = "",
+    since: Annotated[str, Query(max_length=40, description="The earliest time, in UTC.")] = "",
+    key: Annotated[
+        str, Query(max_length=200, description="Only lines of this key, by its id or name.")
+    ] = "",
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
 ) -> Response:
-    """List the audit log of this workspace, oldest first; `next` is the `since` of the rest."""
+    """List the lines of the audit log of this workspace, oldest first.
+
+    The `next` of a reply is the `since` of the request for the further lines.
+    """
     log: AuditLog = request.app.state.audit_log
     query = AuditQuery(since=parse_since(since), key=key, workspace=space.name)
     lines = [line.to_json() for line in islice(log.list_lines(query), limit + 1)]

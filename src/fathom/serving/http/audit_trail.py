@@ -27,12 +27,11 @@ from fathom.serving.http.audit_log import (
 )
 from fathom.serving.http.event_stream import build_error_event
 from fathom.serving.http.mcp import PATH as MCP_PATH
-from fathom.serving.http.metrics import get_route_pattern
+from fathom.serving.http.metrics import OPENAI_PREFIX, get_route_pattern
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.sign_on_events import SIGN_ON_KEY, SignOnEvent, find_event
 
 LOG = open_log("fathom.serving")
-OPENAI_PREFIX = "/v1"
 PREFIXES = ("/api/v1/", f"{OPENAI_PREFIX}/", "/sign-on/")
 UNWRITTEN = frozenset(
     {
@@ -238,10 +237,7 @@ def _name_route(scope: Scope) -> str:
     """Return the whole pattern of the matched route."""
     if scope["path"] == MCP_PATH:
         return MCP_PATH
-    # The pattern of a router within a router lacks the prefix of the outer router.
-    pattern, prefix = get_route_pattern(scope), OPENAI_PREFIX
-    is_part = scope["path"].startswith(prefix) and not pattern.startswith(prefix)
-    return f"{prefix}{pattern}" if is_part else pattern
+    return get_route_pattern(scope)
 
 
 def _is_silent_call(route: str, asked: Mapping[str, Json]) -> bool:

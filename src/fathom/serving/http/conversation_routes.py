@@ -36,10 +36,15 @@ class ConversationBody(Body):
 def list_conversations(
     space: CurrentWorkspace,
     _: ReadCaller,
-    cursor: Annotated[str, Query(max_length=100)] = "",
+    cursor: Annotated[
+        str, Query(max_length=100, description="The `next` of the page before.")
+    ] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Response:
-    """List the latest conversations, newest first; `next` is the cursor of the next page."""
+    """List the latest conversations, newest first.
+
+    The `next` of a reply is the `cursor` of the request for the next page.
+    """
     # One more than the limit shows whether there is a next page.
     listed = space.conversations.list_latest(limit + 1, cursor)
     conversations = listed[:limit]

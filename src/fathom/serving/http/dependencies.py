@@ -155,7 +155,13 @@ async def get_question_runner(request: Request) -> QuestionRunner:
 
 async def get_idempotency_key(
     caller: Annotated[Caller, Depends(identify_caller)],
-    idempotency_key: Annotated[str, Header(max_length=200)] = "",
+    idempotency_key: Annotated[
+        str,
+        Header(
+            max_length=200,
+            description="A text of the client; a repeated request with it gets the first reply.",
+        ),
+    ] = "",
 ) -> str:
     """Return the idempotency key of a request, prefixed with the API key's id; may be empty."""
     is_shared = not idempotency_key or caller.key is None

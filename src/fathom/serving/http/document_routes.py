@@ -90,13 +90,21 @@ class PageDrawing(NamedTuple):
 def list_documents(
     space: CurrentWorkspace,
     caller: ReadCaller,
-    cursor: Annotated[str, Query(max_length=10_000)] = "",
+    cursor: Annotated[
+        str, Query(max_length=10_000, description="The `next` of the page before.")
+    ] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    words: Annotated[str, Query(max_length=1_000)] = "",
+    words: Annotated[
+        str,
+        Query(
+            max_length=1_000,
+            description="Only documents whose title or path contains this text.",
+        ),
+    ] = "",
 ) -> Response:
-    """List the documents by path; `next` is the cursor of the next page.
+    """List the documents by path.
 
-    With `words`, only documents whose title or path contains this text are listed and counted.
+    The `next` of a reply is the `cursor` of the request for the next page.
 
     In an index with rights, a caller who may read all documents also gets `readers` and
     `reader_lists` of each.
@@ -140,7 +148,7 @@ async def upload_documents(
     _: IngestCaller,
     idempotency_key: IdempotencyKey,
 ) -> Response:
-    """Upload files. They are ingested in the background: the reply names the job.
+    """Upload files, which are ingested in the background; the reply has the job.
 
     A file replaces an earlier one of the same name.
     """
@@ -176,7 +184,10 @@ class UrlBody(Body):
 async def fetch_document(
     body: UrlBody, request: Request, space: CurrentWorkspace, _: IngestCaller
 ) -> Response:
-    """Fetch a document from a public web address, if `serve.fetch_urls` is set."""
+    """Fetch a document from a public web address, and ingest it in the background.
+
+    The operator of the server must have set `serve.fetch_urls`.
+    """
     check_may_fetch(space)
     settings = space.engine.settings
 
@@ -273,7 +284,9 @@ def locate_upload(space: Workspace, path: str, name: str) -> Path:
 def get_document_text(
     document_id: str, space: CurrentWorkspace, _: ReadCaller, start: Place = 0, end: Place = 0
 ) -> Response:
-    """Get the text of a document from `start` to `end` in characters; with `end` 0, to its end.
+    """Get the text of a document from character `start` to character `end`.
+
+    Without `end`, or with 0, the reply has the text to its end.
 
     The offsets of citations point into this text.
     """
@@ -435,8 +448,8 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
         places = [place.path for place in index.list_places(document.id)]
         files = [path for path in places if find_file(index, path, document.id) == path]
         count = space.engine.documents.remove([document.id])
-        with space.storing:
-            waiting = {path for job in space.jobs.list_open() for path in job.names}
+        with space.files.lock():
+            waiting = space.list_waiting_paths()
             for path in files:
                 if path not in waiting:  # a job that waits will read a newer version of the file
                     space.files.remove(path)

@@ -1,26 +1,45 @@
 """The storage of uploaded files: a folder beside an embedded index, else the index's server."""
 
+import os
 import shutil
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from starlette.datastructures import UploadFile
 from typing_extensions import override
 
+from fathom.errors import RunError
 from fathom.index.engines import UPLOADS, Index
 from fathom.ingest.places import locate_path
+from fathom.serving.http.tables import JOB_TABLES
 from fathom.serving.http.uploads import StoredUpload, is_upload, store_files
+from fathom.system import create_folder, lock_file
 
 if TYPE_CHECKING:  # psycopg is of an extra
+    from fathom.index.postgres.database import ServerDatabase
     from fathom.index.postgres.uploads import Uploads
 
 FETCHED = "fetched"
 """The folder beside the uploads with local copies of files that were opened."""
 MOST_FETCHED = 32
 """The number of local copies, at most; the oldest are removed first."""
+LOCK = "uploads.lock"
+"""The file beside the uploads whose lock a server holds while it changes them."""
+WAIT_S = 0.02
+"""The wait between two tries to take this lock, in seconds."""
+_CHANGE_LOCK = 507_220
+"""The first key of an advisory lock; its holder changes the uploads of the workspace."""
+
+LEAST_FREE = 1 << 20
+"""The bytes that must be free on the disk of an index before the server changes the index.
+
+Without it a job would fail although its files were accepted; so it waits for room.
+"""
 
 
 class UploadedFiles:
@@ -32,6 +51,41 @@ class UploadedFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._changing = threading.Lock()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep all other threads and servers from a `with` block that changes the files.
+
+        An upload stores its files with their job in one such block, and a removal looks for open
+        jobs in one, so that it removes no new file whose job is not known yet.
+
+        Raises:
+            RunError: If the lock cannot be taken.
+        """
+        # Threads of this server wait here, so that they need not try again and again.
+        with self._changing, self._lock_servers():
+            yield
+
+    @contextmanager
+    def _lock_servers(self) -> Iterator[None]:
+        """Keep other servers from a `with` block; on one disk they lock a file."""
+        path = self.folder.parent / LOCK
+        try:
+            create_folder(path.parent)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            reason = f"{path}: {error.strerror}; uploads need a folder that the server may write"
+            raise RunError(reason) from error
+        try:
+            while (unlock := lock_file(handle, path)) is None:
+                time.sleep(WAIT_S)
+            try:
+                yield
+            finally:
+                unlock()
+        finally:
+            os.close(handle)
 
     def store(self, files: Sequence[UploadFile]) -> StoredUpload:
         """Store uploaded files; each is stored completely or not at all."""
@@ -46,7 +100,8 @@ class UploadedFiles:
         Returns:
             The names by the paths on this machine, and the earlier paths of these files.
         """
-        return dict(names), []
+        moved = self.find_moved(names)
+        return {moved.get(path, path): name for path, name in names.items()}, sorted(moved)
 
     def find_paths(self, names: Mapping[str, str]) -> dict[str, str]:
         """Return the present path of each file, by the path where it was stored.
@@ -54,7 +109,31 @@ class UploadedFiles:
         Args:
             names: The name that the client gave each file, by the path where it was stored.
         """
-        return {path: path for path in names}
+        moved = self.find_moved(names)
+        return {path: moved.get(path, path) for path in names}
+
+    def find_moved(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Return the present paths of files that have moved with the index, by their earlier paths.
+
+        Args:
+            names: The name that the client gave each file, by the path where it was stored.
+        """
+        places = {path: self.folder / name for path, name in names.items()}
+        return {
+            path: str(place)
+            for path, place in places.items()
+            if path != str(place) and is_upload(place, self.folder)
+        }
+
+    def check_space(self) -> None:
+        """Check that the disk of the index has room for a change.
+
+        Raises:
+            RunError: If it has none.
+        """
+        place = next(place for place in self.folder.parents if place.exists())
+        if shutil.disk_usage(place).free < LEAST_FREE:
+            raise RunError(f"{place}: the disk is full; free some space, then try again")
 
     @contextmanager
     def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
@@ -99,15 +178,27 @@ class UploadedFiles:
 class SharedFiles(UploadedFiles):
     """The uploaded files of one workspace on the server of its index, copied here for use."""
 
-    def __init__(self, folder: Path, uploads: "Uploads") -> None:
+    def __init__(self, folder: Path, uploads: "Uploads", database: "ServerDatabase") -> None:
         """Create the store. Nothing is opened before it is needed.
 
         Args:
             folder: The folder under which the documents' paths lie, where files are copied to.
             uploads: The files on the server.
+            database: The tables of the same workspace.
         """
         super().__init__(folder)
         self._uploads = uploads
+        self._database = database
+
+    @override
+    @contextmanager
+    def _lock_servers(self) -> Iterator[None]:
+        tables = self._database.tables
+        with tables.begin() as connection:
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(%s, %s)", (_CHANGE_LOCK, tables.workspace)
+            )
+            yield
 
     @override
     def store(self, files: Sequence[UploadFile]) -> StoredUpload:
@@ -130,6 +221,14 @@ class SharedFiles(UploadedFiles):
             *(self._uploads.set_path(name, path) for path, name in local_names.items()),
         }
         return local_names, sorted(earlier - local_names.keys() - {""})
+
+    @override
+    def check_space(self) -> None:
+        """Check nothing: the documents are stored on the disk of a server."""
+
+    @override
+    def find_moved(self, names: Mapping[str, str]) -> dict[str, str]:
+        return {}  # the server of the index knows where its documents were read from
 
     @override
     def find_paths(self, names: Mapping[str, str]) -> dict[str, str]:
@@ -191,4 +290,7 @@ def create_file_store(index: Index, directory: Path) -> UploadedFiles:
         directory: The index's directory, or that of its companion data on this machine.
     """
     folder, uploads = (directory / UPLOADS).absolute(), index.open_uploads()
-    return UploadedFiles(folder) if uploads is None else SharedFiles(folder, uploads)
+    if uploads is None:
+        return UploadedFiles(folder)
+    database = index.open_database(JOB_TABLES.file, JOB_TABLES.tables)
+    return SharedFiles(folder, uploads, cast("ServerDatabase", database))

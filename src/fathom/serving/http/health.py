@@ -45,7 +45,9 @@ async def get_metrics(request: Request, _: AdminCaller) -> Response:
 
 @router.post("/api/v1/session", status_code=204)
 async def create_session(
-    body: SessionBody, request: Request, x_forwarded_proto: Annotated[str, Header()] = ""
+    body: SessionBody,
+    request: Request,
+    x_forwarded_proto: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
     """Store a key in a cookie of this browser until it is closed; scripts cannot read the key."""
     access: Access = request.app.state.access

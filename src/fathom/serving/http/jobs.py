@@ -15,15 +15,18 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom.engine import Engine
-from fathom.errors import IndexLocked, UsageError
+from fathom.errors import IndexLocked, RunError, UsageError
+from fathom.redaction import open_log
 from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.job_queue import Job, create_job_queue
+from fathom.serving.http.moved_files import check_rules, find_moved_documents
 from fathom.serving.http.problems import build_problem
 
 if TYPE_CHECKING:  # a server that only answers does not load ingestion
     from fathom.ingest.progress import IngestState
     from fathom.ingest.report import IngestProgress, IngestReport
 
+LOG = open_log("fathom.serving")
 T = TypeVar("T")
 BEAT_S = 1.0
 """The seconds between two updates of a job's progress, which also renew its lease."""
@@ -54,6 +57,7 @@ class Jobs:
         self._lock = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
         self._is_woken = False
+        self._is_full = False
         self._ending = threading.Event()
 
     def get(self, job_id: str) -> Job | None:
@@ -86,12 +90,30 @@ class Jobs:
         Args:
             begins: Whether this server is just starting, so that no local file is being read.
         """
+        if begins:
+            self._follow_moved_files()
         if self._queue.has_open():
             self._wake()
         self._files.remove_leftovers(idle=begins and not self.list_open())
 
+    def _follow_moved_files(self) -> None:
+        """Read the uploaded files of an index at another place than before from where they are."""
+        if names := find_moved_documents(self._engine, self._files, self.list_latest()):
+            self.add(names)
+
     def submit(self, work: Callable[[], T]) -> "Future[T]":
-        """Run other work on the index after the submitted jobs: the index has one writer."""
+        """Run other work on the index after the submitted jobs: the index has one writer.
+
+        On a full disk the work does not begin; its result is then a `RunError`.
+        """
+
+        def run() -> T:
+            self._files.check_space()
+            return work()
+
+        return self._submit(run)
+
+    def _submit(self, work: Callable[[], T]) -> "Future[T]":
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(
@@ -114,18 +136,31 @@ class Jobs:
             if self._is_woken or self._ending.is_set():
                 return
             self._is_woken = True
-        self.submit(self._take_job)
+        self._submit(self._take_job)
 
     def _take_job(self) -> None:
         with self._lock:
             self._is_woken = False
-        job = None if self._ending.is_set() else self._queue.take()
+        job = None if self._ending.is_set() or not self._has_space() else self._queue.take()
         if job is not None:
             if job.starts > MOST_STARTS:
                 self._give_up(job)
             elif not self._run_job(job):
                 return  # `resume`, which is called again and again, continues the job
             self._wake()
+
+    def _has_space(self) -> bool:
+        """Return whether the disk has room for a job; otherwise all wait, and the log tells why."""
+        was_full = self._is_full
+        try:
+            self._files.check_space()
+        except (RunError, OSError) as error:
+            self._is_full = True
+            if not was_full:
+                LOG.warning("uploads wait: %s", error)
+        else:
+            self._is_full = False
+        return not self._is_full
 
     def _give_up(self, job: Job) -> None:
         job.state, job.reason = "failed", _explain_failure(job)
@@ -134,6 +169,7 @@ class Jobs:
     def _run_job(self, job: Job) -> bool:
         """Run a job; return whether the next one can begin at once."""
         try:
+            check_rules(self._engine, self._files.find_moved(job.names))
             job.names, earlier = self._files.map_paths(job.names)
             job.replaced = sorted({*job.replaced, *earlier})
             with self._report_progress(job) as progress:

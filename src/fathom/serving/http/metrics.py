@@ -12,6 +12,7 @@ from fathom.types import Answer
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPENAI_PREFIX = "/v1"
 
 
 class Metrics:
@@ -93,4 +94,10 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 def get_route_pattern(scope: Scope) -> str:
     """Return the pattern of the matched route, because paths would make too many labels."""
     route: Any = scope.get("route")
-    return str(getattr(route, "path", "other"))
+    pattern = getattr(route, "path", None)
+    if pattern is None:
+        return "other"
+    # The pattern of a router within a router lacks the prefix of the outer router.
+    prefix = OPENAI_PREFIX
+    is_part = scope["path"].startswith(f"{prefix}/") and not pattern.startswith(prefix)
+    return f"{prefix}{pattern}" if is_part else str(pattern)

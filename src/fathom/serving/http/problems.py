@@ -1,5 +1,6 @@
 """Errors as `application/problem+json` (RFC 9457), with the cause and the next step."""
 
+import errno
 from collections.abc import Mapping
 from math import ceil
 from typing import Any
@@ -97,6 +98,8 @@ _PROBLEMS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
     (MalformedReply, 502, "model_refused", None),
 )
 """Status, kind and retry time of the problem of each error class; the first match counts."""
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+"""The errors of a disk that is full or cannot be written."""
 _NEXT_STEPS = {"trace_missing": "GET /api/v1/traces lists them"}
 """Next steps by kind of problem, in place of those in the error's message for the command line."""
 
@@ -116,6 +119,11 @@ def build_problem(error: BaseException) -> Problem:
     LOG.error("%s", locate_error(error), exc_info=error)
     if isinstance(error, FathomError):
         return Problem(500, "failed", message)
+    if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+        place = error.filename or "the folder of the index"
+        return Problem(
+            500, "failed", f"{place}: {error.strerror}; check free space and permissions"
+        )
     return Problem(
         500,
         "bug",

@@ -27,7 +27,15 @@ Description = dict[int | str, dict[str, Any]]
 
 
 class ProblemReply(TypedDict):
-    """An error by RFC 9457; `type` is stable, `next` is the next step or empty."""
+    """An error, as RFC 9457 defines it.
+
+    Attributes:
+        type: The kind of the error, which does not change between versions.
+        status: The HTTP status.
+        detail: The cause in one line.
+        next: What the caller can do; empty if nothing helps.
+        retry_after: The seconds after which the request may be repeated.
+    """
 
     type: str
     title: str
@@ -79,7 +87,15 @@ class StateReply(TypedDict):
 
 
 class QuoteReply(TypedDict):
-    """A quote of a short answer; `at` is its file with its line or page, `start` an offset."""
+    """A quote that supports an answer.
+
+    Attributes:
+        at: The path of the file with the line or the page.
+        quote: The text.
+        document: The id of the document.
+        start: The offset of the quote in the document's text, in characters.
+        end: The offset of the end of the quote; the character there does not belong to it.
+    """
 
     at: str
     quote: str
@@ -89,7 +105,16 @@ class QuoteReply(TypedDict):
 
 
 class ExcerptReply(TypedDict):
-    """A short excerpt; `start` and `end` are offsets in the text of the document."""
+    """The parts of a chunk that match a query best.
+
+    Attributes:
+        at: The path of the file with the line or the page.
+        name: The short name of the file.
+        document: The id of the document.
+        start: The offset of the first part in the document's text, in characters.
+        end: The offset of the end of the last part; the character there does not belong to it.
+        text: The text of the parts.
+    """
 
     at: str
     name: str
@@ -100,7 +125,15 @@ class ExcerptReply(TypedDict):
 
 
 class BriefAnswerReply(TypedDict):
-    """A short answer with `p`, the probability that it is right."""
+    """An answer with the fields that agents need.
+
+    Attributes:
+        tentative: Whether the answer is shown although it is not sure.
+        p: The probability that the answer is right, in [0, 1]; `None` if it is not known.
+        others: Other answers that a part of the evidence gives.
+        trace_id: The id of the trace; `None` if no trace was recorded.
+        warnings: Remarks on the cited sources, such as that one is out of date.
+    """
 
     question: str
     status: AnswerStatus
@@ -114,7 +147,14 @@ class BriefAnswerReply(TypedDict):
 
 
 class BriefRefusalReply(TypedDict):
-    """A refusal with the excerpts that are nearest to an answer."""
+    """A question without an answer, with the excerpts that are nearest to one.
+
+    Attributes:
+        reason: The reason why there is no answer.
+        nearest: The excerpts, best first.
+        trace_id: The id of the trace; `None` if no trace was recorded.
+        warnings: Remarks on the cited sources, such as that one is out of date.
+    """
 
     question: str
     status: AnswerStatus
@@ -128,7 +168,13 @@ AskReply = Answer | BriefAnswerReply | BriefRefusalReply
 
 
 class ExcerptList(TypedDict):
-    """The best excerpts; `hits_left` and `chars_left` count what did not fit."""
+    """The excerpts that match a query best.
+
+    Attributes:
+        hits: The excerpts, best first.
+        hits_left: The number of further hits, which did not fit.
+        chars_left: The number of characters of these hits.
+    """
 
     query: str
     hits: list[ExcerptReply]
@@ -137,7 +183,24 @@ class ExcerptList(TypedDict):
 
 
 class FoundChunk(TypedDict):
-    """A hit of a search; `start` and `end` are offsets in the text of the document."""
+    """A chunk that a search found, with its place.
+
+    Attributes:
+        rank: The rank, from 1.
+        score: The score, whose scale depends on the retriever.
+        document: The id of the document.
+        chunk: The id of the chunk.
+        path: The path of the file, or `FILE#ID` for a record of a corpus file.
+        title: The title of the document, or else the name of its file.
+        section: The headings above the chunk, outermost first, joined by ` > `.
+        page: The page, slide or sheet, from 1; `None` if the format has none.
+        line: The line, from 1; `None` if it is not known.
+        recognised: The certainty of text that was recognised in a picture, in [0, 1]; `None` if the
+            file itself holds the text.
+        start: The offset of the chunk in the document's text, in characters.
+        end: The offset of the end of the chunk; the character there does not belong to it.
+        text: The text of the chunk.
+    """
 
     rank: int
     score: float
@@ -171,14 +234,26 @@ class TraceList(TypedDict):
 
 
 class TraceReply(TypedDict):
-    """A trace; `lines` are its records as they are stored."""
+    """The record of a run.
+
+    Attributes:
+        lines: The steps of the run, and the replies of models, of the index and of the web.
+    """
 
     id: str
     lines: list[Json]
 
 
 class ReplayReply(TypedDict):
-    """A replay; `answer` is null if the record of the trace is incomplete."""
+    """The outcome of a replay.
+
+    Attributes:
+        same: Whether the replay gave the recorded answer.
+        difference: The first difference; `None` if there is none.
+        missing: What the replay needed and the trace does not hold.
+        prompts: The prompts that have changed since the run.
+        answer: The answer of the replay; `None` if the trace is not complete.
+    """
 
     trace_id: str
     same: bool
@@ -189,7 +264,12 @@ class ReplayReply(TypedDict):
 
 
 class FeedbackReply(TypedDict):
-    """Stored feedback; `again` is true if the same question now gets the given answer."""
+    """Feedback that was stored.
+
+    Attributes:
+        said: Whether it called the answer right or wrong, or gave the right answer (`answer`).
+        again: Whether the same question now gets the given answer.
+    """
 
     trace_id: str
     said: FeedbackKind
@@ -204,7 +284,14 @@ class StrategyReply(TypedDict):
 
 
 class StrategyList(TypedDict):
-    """The strategies, and the budget of each effort."""
+    """The strategies, and the budget of each effort.
+
+    Attributes:
+        default: The strategy of a request that names none.
+        effort: The effort of a request that names none.
+        papers: The papers whose settings a request can use.
+        efforts: The budget of each effort.
+    """
 
     default: str
     effort: Effort
@@ -214,7 +301,13 @@ class StrategyList(TypedDict):
 
 
 class CertificateReply(TypedDict):
-    """A certificate: at most `max_error` of the answers with this confidence or more are wrong."""
+    """A bound on the share of wrong answers.
+
+    Attributes:
+        max_error: The largest share of wrong answers, between 0 and 1.
+        threshold: The confidence from which on the bound holds, in [0, 1].
+        coverage: The share of questions whose answers reach that confidence.
+    """
 
     max_error: float
     threshold: float
@@ -222,7 +315,13 @@ class CertificateReply(TypedDict):
 
 
 class CalibrationEntry(TypedDict):
-    """The calibration of a strategy."""
+    """The calibration of a strategy.
+
+    Attributes:
+        source: The questions that it was learned from.
+        made_of: The numbers of these questions.
+        certificates: The bounds on the share of wrong answers.
+    """
 
     source: str
     made_of: dict[str, Json]
@@ -231,13 +330,26 @@ class CalibrationEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStatusReply(IndexStatus):
-    """The state of an index, with its calibrations by strategy."""
+    """The state of an index.
+
+    Attributes:
+        calibrations: The calibration of each strategy that has one.
+    """
 
     calibrations: dict[str, CalibrationEntry]
 
 
 class WorkspaceStatus(TypedDict):
-    """The state of a workspace; `index` is null while nothing has been ingested."""
+    """The state of a workspace.
+
+    Attributes:
+        workspace: The name of the workspace; empty for the default one.
+        scopes: The scopes of the caller.
+        llm: The language model, as PROVIDER:MODEL; empty if none is configured.
+        offline: Whether the server opens no connections.
+        writer: The process that is writing to the index; empty if there is none.
+        index: The state of the index; `None` while nothing has been ingested.
+    """
 
     workspace: str
     scopes: list[str]
@@ -257,7 +369,11 @@ class ConversationHead(TypedDict):
 
 
 class ConversationList(TypedDict):
-    """The latest conversations; `next` is the cursor of the next page."""
+    """A page of conversations, newest first.
+
+    Attributes:
+        next: The `cursor` of the next page; `None` on the last one.
+    """
 
     conversations: list[ConversationHead]
     next: str | None
@@ -270,7 +386,13 @@ class ConversationCreated(TypedDict):
 
 
 class TurnReply(TypedDict):
-    """A question with its answer; null if the answer is gone."""
+    """A question of a conversation with its answer.
+
+    Attributes:
+        trace_id: The id of the trace; `None` if no trace was recorded.
+        asked: The time of the question, as ISO 8601 in UTC.
+        answer: The answer; `None` if its trace was deleted.
+    """
 
     question: str
     trace_id: str | None
@@ -286,14 +408,25 @@ class ConversationReply(ConversationHead):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedDocumentReply(DocumentSummary):
-    """A document in a list; callers who may not read all documents do not get its readers."""
+    """A document in a list.
+
+    Attributes:
+        readers: For each list that limits who may read the document, the names in it. Only callers
+            who may read all documents get this.
+        reader_lists: These lists with their origins.
+    """
 
     readers: list[list[str]] = field(default_factory=list)
     reader_lists: list[ReaderList] = field(default_factory=list)
 
 
 class DocumentListReply(TypedDict):
-    """A page of documents; `next` is the cursor of the next one."""
+    """A page of documents.
+
+    Attributes:
+        total: The number of documents on all pages.
+        next: The `cursor` of the next page; `None` on the last one.
+    """
 
     documents: list[ListedDocumentReply]
     total: int
@@ -301,7 +434,13 @@ class DocumentListReply(TypedDict):
 
 
 class DocumentHeading(TypedDict):
-    """A heading; `start` is its offset in the text."""
+    """A heading of a document.
+
+    Attributes:
+        level: The level, from 1.
+        start: The offset of the heading in the document's text, in characters.
+        page: The page, from 1; `None` if the format has none.
+    """
 
     title: str
     level: int
@@ -310,7 +449,20 @@ class DocumentHeading(TypedDict):
 
 
 class DocumentReply(TypedDict):
-    """A document without its text."""
+    """A document without its text.
+
+    Attributes:
+        path: The path of its file, `FILE#ID` for a record of a corpus file, or its address.
+        language: The code of its language, such as `en`.
+        length: The number of characters of its text.
+        pages: The number of its pages; 0 if the format has none.
+        file: Whether its file can be fetched.
+        format: The ending of the name of its file, without the dot.
+        outline: Its headings, in order.
+        readers: For each list that limits who may read the document, the names in it. Only callers
+            who may read all documents get this.
+        reader_lists: These lists with their origins.
+    """
 
     id: str
     path: str
@@ -327,7 +479,14 @@ class DocumentReply(TypedDict):
 
 
 class DocumentChunk(TypedDict):
-    """A chunk; `start` and `end` are offsets in the text of the document."""
+    """A chunk of a document.
+
+    Attributes:
+        start: The offset of the chunk in the document's text, in characters.
+        end: The offset of the end of the chunk; the character there does not belong to it.
+        section: The headings above the chunk, outermost first, joined by ` > `.
+        page: The page, from 1; `None` if the format has none.
+    """
 
     id: str
     start: int
@@ -351,7 +510,13 @@ class Removal(TypedDict):
 
 
 class FileOutcome(TypedDict):
-    """The outcome of an uploaded file."""
+    """The outcome of an uploaded file.
+
+    Attributes:
+        path: The name that the client gave the file; for a record also `#` and its id.
+        outcome: `ok`, or why there is no document, such as `empty`, `encrypted` or `refused`.
+        reason: The reason in one line; empty if there is nothing to say.
+    """
 
     path: str
     outcome: str
@@ -359,7 +524,19 @@ class FileOutcome(TypedDict):
 
 
 class JobReply(TypedDict):
-    """An ingestion job; `rate` is in bytes per second, `seconds_left` is an estimate."""
+    """The job that ingests the files of an upload.
+
+    Attributes:
+        stage: The present work; empty before it begins.
+        files_done: The number of files that are done.
+        bytes_total: The size of all files in bytes.
+        bytes_done: The size of the files that are done.
+        rate: The bytes per second.
+        seconds: The time of work so far.
+        seconds_left: The estimated time until the end; `None` if it is not known.
+        reason: The error of a failed job; else empty.
+        files: The outcome of each file that is done.
+    """
 
     id: str
     state: JobState
@@ -376,7 +553,11 @@ class JobReply(TypedDict):
 
 
 class AcceptedJob(JobReply):
-    """A job that was accepted; `job` is its id."""
+    """The job that ingests the files of an upload.
+
+    Attributes:
+        job: The id of the job, as `id`.
+    """
 
     job: str
 
@@ -388,7 +569,19 @@ class JobList(TypedDict):
 
 
 class SourceReply(TypedDict):
-    """A source; `synced` is the time of its last synchronization, or null."""
+    """A source that the index follows.
+
+    Attributes:
+        include: The patterns of the objects to read; empty for all.
+        exclude: The patterns of the objects to leave out.
+        every: The interval of its synchronization, such as `1h`; empty if there is none.
+        state: `running`, `waiting` or `idle`.
+        paused: Whether it is synchronized on request only.
+        documents: The number of its documents.
+        synced: The time of the last complete synchronization, as ISO 8601 in UTC; `None` if there
+            was none.
+        fault: The error of the last synchronization; empty if there was none.
+    """
 
     name: str
     url: str
@@ -415,14 +608,23 @@ class ReportList(TypedDict):
 
 
 class ReportSectionReply(TypedDict):
-    """A section of a report: tables, sentences and plots."""
+    """A section of a report.
+
+    Attributes:
+        blocks: The tables, sentences and plots.
+    """
 
     title: str
     blocks: list[dict[str, Json]]
 
 
 class ReportReply(TypedDict):
-    """An evaluation report."""
+    """An evaluation report.
+
+    Attributes:
+        created: The time at which it was made, as ISO 8601 in UTC.
+        foot: The version and the settings of the runs.
+    """
 
     created: str
     title: str
@@ -431,7 +633,13 @@ class ReportReply(TypedDict):
 
 
 class AuditPlace(TypedDict):
-    """A document that was shown, or its part from `start` to `end` in characters."""
+    """A document, or a part of it, that a reply showed.
+
+    Attributes:
+        document: The id of the document.
+        start: The offset of the part in the document's text, in characters; `None` for the whole.
+        end: The offset of the end of the part; `None` for the whole.
+    """
 
     document: str
     start: int | None
@@ -439,7 +647,20 @@ class AuditPlace(TypedDict):
 
 
 class AuditEntry(TypedDict):
-    """A line of the audit log."""
+    """A request with its outcome, as the audit log has it.
+
+    Attributes:
+        requested: The time of the request, as ISO 8601 in UTC.
+        key: The id of the caller's key; empty for the user of this machine.
+        name: The name of the key's holder; empty for the user of this machine.
+        groups: The groups of the key.
+        workspace: The workspace of the key; empty for the default one.
+        route: The method and the pattern of the path.
+        asked: The question, the query, or the ids in the request.
+        status: The status of the reply.
+        answers: The ids of the traces of the answers in the reply.
+        shown: The documents, or parts of them, in the reply.
+    """
 
     requested: str
     key: str
@@ -454,7 +675,11 @@ class AuditEntry(TypedDict):
 
 
 class AuditList(TypedDict):
-    """Lines of the audit log; `next` is the value of `since` that gets the rest."""
+    """Lines of the audit log, oldest first.
+
+    Attributes:
+        next: The value of `since` that gets the rest; `None` if there is no more.
+    """
 
     lines: list[AuditEntry]
     next: str | None

@@ -4,7 +4,7 @@ import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -47,8 +47,6 @@ class Workspace:
         replies: The replies to requests with an idempotency key.
         objects: The files and vector stores of OpenAI's interface.
         owner: The name of the only key whose traces and conversations are shown; empty for all.
-        storing: The lock to hold while files are stored with their job, or removed, so that a
-            removal does not meet a new file whose job is not known yet.
     """
 
     name: str
@@ -59,7 +57,6 @@ class Workspace:
     replies: ReplyStore
     objects: Objects
     owner: str = ""
-    storing: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def directory(self) -> Path:
@@ -70,11 +67,21 @@ class Workspace:
         """Store uploaded files, and return the job that ingests them.
 
         Raises:
-            RunError: If the folder of uploads cannot be made.
+            RunError: If the folder of uploads cannot be made or locked.
         """
-        with self.storing:
+        with self.files.lock():
             stored = self.files.store(files)
             return self.jobs.add(stored.names, stored.refused)
+
+    def list_waiting_paths(self) -> frozenset[str]:
+        """Return the paths of the documents of all files that open jobs will read.
+
+        The server that stored a file may have another path for it than its documents have.
+        """
+        open_jobs = self.jobs.list_open()
+        return frozenset(
+            path for job in open_jobs for path in self.files.find_paths(job.names).values()
+        )
 
 
 _EngineKey = tuple[str, Viewer]

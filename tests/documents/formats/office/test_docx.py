@@ -185,7 +185,7 @@ def test_list_labels_are_rebuilt() -> None:
     assert {block.kind for block in parsed.blocks} == {"list_item"}
 
 
-def test_tables_read_row_by_row_and_merged_cells_once() -> None:
+def test_tables_read_row_by_row_and_merged_cells_in_each_of_their_rows() -> None:
     body = make_table(
         make_row(make_cell("Item"), make_cell("Fee"), make_cell("Days")),
         make_row(make_cell("Skip", '<w:vMerge w:val="restart"/>'), make_cell("40"), make_cell("2")),
@@ -197,10 +197,49 @@ def test_tables_read_row_by_row_and_merged_cells_once() -> None:
     assert describe_blocks(parse(make_package(body))) == [
         ("table_head", "Item | Fee | Days"),
         ("table_row", "Skip | 40 | 2"),
-        ("table_row", "| 55"),
+        ("table_row", "Skip | 55"),
         ("table_row", "Both |  | 3"),
         ("table_row", "| 60 | 4"),
     ]
+
+
+def test_a_cell_merged_downwards_is_repeated_in_its_column() -> None:
+    start, below = '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
+    two = '<w:gridSpan w:val="2"/>'
+    body = make_table(
+        make_row(make_cell("Area", start), make_cell("Sales", two), properties="<w:tblHeader/>"),
+        make_row(
+            make_cell("", below), make_cell("May"), make_cell("Note"), properties="<w:tblHeader/>"
+        ),
+        make_row(make_cell("North", start), make_cell("1"), make_cell("late", start)),
+        make_row(make_cell("", below), make_cell("2"), make_cell("", below)),
+        make_row(make_cell("South", start), make_cell("3"), make_cell("4")),
+        make_row(make_cell("", below), make_cell("", below), make_cell("")),
+        make_row(make_cell("", below), make_cell(""), make_cell("5")),
+        make_row(make_cell("x" * 61, start + two), make_cell("6")),
+        make_row(make_cell("", below + two), make_cell("7")),
+    )
+    assert describe_blocks(parse(make_package(body))) == [
+        ("table_head", "Area | Sales"),
+        ("table_head", "Area | May | Note"),
+        ("table_row", "North | 1 | late"),
+        ("table_row", "North | 2 | late"),
+        ("table_row", "South | 3 | 4"),
+        ("table_row", "South |  | 5"),
+        ("table_row", f"{'x' * 61} |  | 6"),
+        ("table_row", "|  | 7"),
+    ]
+
+
+def test_a_first_row_without_mark_is_repeated_only_if_it_surely_names_no_columns() -> None:
+    start, below = '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
+    rows = (
+        make_row(make_cell("Rome", start), make_cell("{}")),
+        make_row(make_cell("", below), make_cell("20")),
+    )
+    table = make_table(*rows)
+    assert parse(make_package(table.format("ten"))).text == "Rome | ten\n| 20"
+    assert parse(make_package(table.format("10"))).text == "Rome | 10\nRome | 20"
 
 
 def test_a_nested_table_follows_its_row_and_a_frame_is_no_table() -> None:

@@ -309,6 +309,81 @@ def test_soft_hyphens_part_no_word() -> None:
     assert parse(make_package(p("Wald\u00ad<text:span>weg</text:span>"))).text == "Waldweg"
 
 
+def test_a_merged_cell_of_a_table_of_a_text_is_repeated_in_its_rows() -> None:
+    def make_line(*cells: str) -> str:
+        return f"<table:table-row>{''.join(cells)}</table:table-row>"
+
+    def make_cell(text: str, more: str = "") -> str:
+        return f"<table:table-cell {more}>{p(text)}</table:table-cell>"
+
+    covered = "<table:covered-table-cell/>"
+    head = make_line(make_cell("Item"), make_cell("Port"), make_cell("Fee"))
+    rows = make_line(
+        make_cell("boat"), make_cell("Rome", 'table:number-rows-spanned="2"'), make_cell("1")
+    )
+    rows += make_line(make_cell("ship"), covered, make_cell("2"))
+    rows += make_line(make_cell(""), make_cell(""), make_cell("3"))
+    parsed = parse(make_package(f"<table:table>{head}{rows}</table:table>"))
+    assert parsed.text == "Item | Port | Fee\nboat | Rome | 1\nship | Rome | 2\n|  | 3"
+
+
+def make_chart() -> str:
+    """Return the part of a chart as LibreOffice writes it."""
+
+    def make_title(text: str) -> str:
+        return f"<chart:title>{p(text)}</chart:title>"
+
+    def make_line(*texts: str) -> str:
+        cells = "".join(f"<table:table-cell>{p(text)}</table:table-cell>" for text in texts)
+        return f"<table:table-row>{cells}</table:table-row>"
+
+    axes = "".join(
+        f'<chart:axis chart:dimension="{name}">{make_title(text)}</chart:axis>'
+        for name, text in (("x", "Month"), ("y", "Visits in thousands"))
+    )
+    table = (
+        '<table:table table:name="local-table"><table:table-header-rows>'
+        f"{make_line('', 'Main', 'Branch')}</table:table-header-rows><table:table-rows>"
+        f"{make_line('May', '3', '1.5')}{make_line('June', '4', 'NaN')}{make_line('July')}"
+        "</table:table-rows></table:table>"
+    )
+    return (
+        f'<office:document-content {SPACES} xmlns:chart="urn:chart"><office:body><office:chart>'
+        f"<chart:chart>{make_title('Visits')}<chart:plot-area>{axes}</chart:plot-area>{table}"
+        "</chart:chart></office:chart></office:body></office:document-content>"
+    )
+
+
+CHART = '<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>'
+
+
+def test_a_chart_is_read_once_behind_its_paragraph() -> None:
+    body = p(f"As drawn:{CHART}") + p("Next") + CHART
+    data = make_package(body, **{"Object 1_content": make_chart()})
+    assert parse(data).text == (
+        "As drawn:\n\nVisits\n\nMonth\n\nVisits in thousands\n\n"
+        "May | Main: 3 | Branch: 1.5\nJune | Main: 4\n\nNext"
+    )
+
+
+def test_the_titles_of_charts_stand_behind_the_rows_of_their_sheet() -> None:
+    cell = f"<table:table-cell>{p('May')}{CHART}</table:table-cell>"
+    sheet = f'<table:table table:name="Visits">{make_row(p("a"))}<table:table-row>{cell}'
+    data = make_package(
+        f"{sheet}</table:table-row></table:table>",
+        kind="spreadsheet",
+        **{"Object 1_content": make_chart()},
+    )
+    expected = "Visits\n\na\nMay\n\nVisits\n\nMonth\n\nVisits in thousands"
+    assert parse(data).text == expected
+
+
+@pytest.mark.parametrize("link", ["./Object 2", "../../etc", "/etc", ""])
+def test_an_object_that_is_no_chart_hides_no_text(link: str) -> None:
+    data = make_package(p(f'Text<draw:frame><draw:object xlink:href="{link}"/></draw:frame>'))
+    assert parse(data).text == "Text"
+
+
 def make_style(name: str, family: str, properties: str, more: str = "") -> str:
     return (
         f'<style:style style:name="{name}" style:family="{family}" {more}>{properties}'

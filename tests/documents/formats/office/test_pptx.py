@@ -116,6 +116,30 @@ def test_tables_show_merged_cells_once() -> None:
     assert parsed.text == "Both |  | c\n| d | e\nf | g"
 
 
+def test_a_cell_of_a_table_is_repeated_in_each_row_that_it_spans() -> None:
+    def make_cell(text: str, merge: str = "") -> str:
+        return f"<a:tc {merge}><a:txBody>{make_line(text)}</a:txBody></a:tc>"
+
+    rows = [
+        make_cell("Area") + make_cell("Item") + make_cell("Fee"),
+        make_cell("North", "rowSpan='2'") + make_cell("boat") + make_cell("1", "rowSpan='2'"),
+        make_cell("", "vMerge='1'") + make_cell("ship") + make_cell("", "vMerge='1'"),
+        make_cell("Both", "rowSpan='2' gridSpan='2'")
+        + make_cell("", "hMerge='1'")
+        + make_cell("3"),
+        make_cell("", "vMerge='1'") + make_cell("", "hMerge='1' vMerge='1'") + make_cell("4"),
+    ]
+    table = "".join(f"<a:tr>{row}</a:tr>" for row in rows)
+    parsed = parse(make_package([f"<p:graphicFrame><a:tbl>{table}</a:tbl></p:graphicFrame>"]))
+    assert parsed.text.split("\n") == [
+        "Area | Item | Fee",
+        "North | boat | 1",
+        "North | ship | 1",
+        "Both |  | 3",
+        "Both |  | 4",
+    ]
+
+
 def test_charts_and_diagrams_give_their_words() -> None:
     series = (
         "<c:ser><c:tx><c:v>Visits</c:v></c:tx>"

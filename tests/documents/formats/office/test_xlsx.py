@@ -8,6 +8,7 @@ import pytest
 from openpyxl import Workbook
 from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
+from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 from openpyxl.styles import Font
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
@@ -365,6 +366,23 @@ def test_a_merge_of_the_whole_sheet_changes_no_other_cell() -> None:
         ("</sheetData>", '</sheetData><mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'),
     )
     assert read_lines(data) == ["a | b", "c | d"]
+
+
+def test_the_titles_of_charts_stand_behind_the_rows_of_their_sheet() -> None:
+    book = make_sheet([["Month", "Visits"], ["May", 3], ["June", 4]], title="Sheet1")
+    chart = BarChart()
+    chart.title = "Visits of the library"
+    chart.x_axis.title, chart.y_axis.title = "Month", "Visits in thousands"
+    chart.add_data(Reference(book.active, min_col=2, min_row=1, max_row=3), titles_from_data=True)
+    book.create_sheet("Board").add_chart(chart, "D2")
+    parsed = parse(save_book(book))
+    assert parsed.text.split("\n\n")[1:] == [
+        "Board",
+        "Visits of the library",
+        "Month",
+        "Visits in thousands",
+    ]
+    assert parsed.blocks[-1].page == 2
 
 
 def test_comments_are_not_read() -> None:

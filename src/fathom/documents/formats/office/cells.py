@@ -1,6 +1,5 @@
 """Text from the rows of sheets; each row has its headers, so that it can be understood alone."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
@@ -8,16 +7,14 @@ from decimal import Decimal
 from itertools import groupby, pairwise, repeat
 
 from fathom.documents.base import Builder, ParseRefusal
+from fathom.documents.formats.cell_grid import LONGEST_REPEATED
 from fathom.documents.formats.csv import label_cells
+from fathom.documents.formats.periods import is_period, name_columns
 
 _LOOK_AHEAD = 3
 _LONGEST_NAME = 60
 MOST_CELLS = 1_000_000
 """The cells that a sheet may hold, the empty ones between others too."""
-_PERIOD = re.compile(r"(?:19|20)\d\d(?:-\d\d-\d\d)?")
-"""A year or a day that may name a column."""
-_AROUND = re.compile(r"^[^\d-]+|\D+$")
-"""The text that a number format prints around a year, as in `FY2024`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def spread_merges(
         if top > len(rows) or left > len(rows[top - 1]):
             continue
         cell = rows[top - 1][left - 1]
-        if not cell.text or len(cell.text) > _LONGEST_NAME:
+        if not cell.text or len(cell.text) > LONGEST_REPEATED:
             continue
         rows[top - 1][left - 1] = replace(cell, columns=right - left + 1)
         for row in rows[top:bottom]:
@@ -153,7 +150,7 @@ def _join_cells(head: SheetCell, cell: SheetCell) -> SheetCell | None:
         return cell if cell.text else head
     if head.columns == 1:
         return None
-    is_text = cell.is_text or _PERIOD.fullmatch(_AROUND.sub("", cell.text)) is not None
+    is_text = cell.is_text or is_period(cell.text)
     return SheetCell(f"{head.text} {cell.text}", is_text, head.bold or cell.bold)
 
 
@@ -179,26 +176,10 @@ def _is_header(row: SheetRow, below: Sequence[SheetRow]) -> bool:
 
 
 def _names_periods(row: SheetRow, below: Sequence[SheetRow]) -> bool:
-    """Return whether the cells of a row that are no texts are years or days in order.
-
-    Such periods may name columns. A row of days may also be the first entry of a table; then the
-    rows below have days in these columns too, and the row is no header.
-    """
-    periods = {
-        at: _AROUND.sub("", cell.text)
-        for at, cell in enumerate(row)
-        if cell.text and not cell.is_text
-    }
-    if len(periods) < 2 or not all(map(_PERIOD.fullmatch, periods.values())):
-        return False
-    values = [cell.text for other in below for at, cell in enumerate(other) if at in periods]
-    if all(_PERIOD.fullmatch(_AROUND.sub("", value)) for value in values if value):
-        return False
-    texts = list(periods.values())
-    if all(map(str.isdigit, texts)):
-        steps = {int(later) - int(earlier) for earlier, later in pairwise(texts)}
-        return len(steps) == 1 and (len(texts) > 2 or steps <= {-1, 1})
-    return texts in (sorted(texts), sorted(texts, reverse=True))
+    """Return whether the cells of a row that are no texts are years or days that name columns."""
+    periods = {at: cell.text for at, cell in enumerate(row) if cell.text and not cell.is_text}
+    values = (cell.text for other in below for at, cell in enumerate(other) if at in periods)
+    return name_columns(list(periods.values()), values)
 
 
 def _have_same_width(width: int, below: Sequence[SheetRow]) -> bool:

@@ -5,7 +5,7 @@ notes, headers and footers, equations, charts and diagrams.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -348,11 +348,16 @@ class _DocxWalk:
                 self.add_blocks(cells[0])
             return
         late = DocxInline()
+        grid = CellGrid()
+        spans = _count_rows(rows)
         for row, cells in rows.items():
             head = is_on(find_child(row, "trPr", "tblHeader"))
-            before = parse_number(get_value(find_child(row, "trPr"), "gridBefore"))
-            placed = [(self._read_cell(cell, late), _count_columns(cell), 1) for cell in cells]
-            texts = CellGrid().place_row([*([("", before, 1)] if before > 0 else []), *placed])
+            before = _count_columns_before(row)
+            placed = [
+                (self._read_cell(cell, late), _count_columns(cell), spans.get(cell, 1))
+                for cell in cells
+            ]
+            texts = grid.place_row([*([("", before, 1)] if before > 0 else []), *placed], head=head)
             self._builder.add_row(texts, head=head)
             for cell in cells:
                 for nested in _iter_contents(cell):
@@ -360,14 +365,13 @@ class _DocxWalk:
                         self._add_table(nested)
         self._add_anchored(late)
 
-    def _read_cell(self, cell: Element, late: DocxInline) -> str:
-        """Return the text of a cell; of vertically merged cells only the first has text.
+    def _read_cell(self, cell: Element, late: DocxInline) -> str | None:
+        """Return the text of a cell; `None` for one that the cell above it covers.
 
         Notes, text boxes, charts and diagrams in the cell are added to `late`.
         """
-        merge = find_child(cell, "tcPr", "vMerge")
-        if merge is not None and get_attribute(merge, "val") != "restart":
-            return ""
+        if _is_covered(cell):
+            return None
         lines = []
         for paragraph in _iter_contents(cell):
             if get_local_name(paragraph) == "p":
@@ -419,6 +423,38 @@ class _DocxWalk:
 def _count_columns(cell: Element) -> int:
     """Return the number of columns that a cell spans."""
     return parse_number(get_value(find_child(cell, "tcPr"), "gridSpan"), 1)
+
+
+def _count_columns_before(row: Element) -> int:
+    """Return the number of columns that a row leaves out at its beginning."""
+    return parse_number(get_value(find_child(row, "trPr"), "gridBefore"))
+
+
+def _is_merged(cell: Element) -> bool:
+    """Return whether a cell is merged with the one above or below it."""
+    return find_child(cell, "tcPr", "vMerge") is not None
+
+
+def _is_covered(cell: Element) -> bool:
+    """Return whether a cell is merged with the one above it."""
+    return _is_merged(cell) and get_value(find_child(cell, "tcPr"), "vMerge") != "restart"
+
+
+def _count_rows(rows: Mapping[Element, Sequence[Element]]) -> dict[Element, int]:
+    """Return the number of rows that each cell spans, for the cells that span several."""
+    spans: dict[Element, int] = {}
+    above: dict[int, Element] = {}
+    for row, cells in rows.items():
+        tops: dict[int, Element] = {}
+        column = max(_count_columns_before(row), 0)
+        for cell in cells:
+            top = above.get(column) if _is_covered(cell) else cell
+            if top is not None and _is_merged(top):
+                tops[column] = top
+                spans[top] = spans.get(top, 0) + 1
+            column += _count_columns(cell)
+        above = tops
+    return {cell: span for cell, span in spans.items() if span > 1}
 
 
 def _iter_contents(container: Element) -> Iterator[Element]:

@@ -1,7 +1,6 @@
 """Charts and diagrams of presentations and word processing documents, read from their own parts."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 
 from fathom.documents.base import Builder
 from fathom.documents.formats.office.cells import format_value
@@ -13,6 +12,7 @@ from fathom.documents.xml_members import (
     get_attribute,
     get_local_name,
     get_text,
+    get_value,
     iter_children,
     iter_descendants,
     parse_number,
@@ -20,6 +20,9 @@ from fathom.documents.xml_members import (
 
 FIGURES = ("chart", "relIds")
 """The names of the elements that stand for a chart and for a diagram in the main part."""
+
+_AXES = ("catAx", "dateAx", "serAx", "valAx")
+_ON = {"1", "true"}
 
 
 def add_figure(
@@ -42,21 +45,48 @@ def add_figure(
 
 
 def add_chart(builder: Builder, root: Element) -> None:
-    """Add a chart: its title, then a row for each category with the values of all series."""
+    """Add a chart: its titles, then a row for each category with the values of all series."""
     chart = find_child(root, "chart")
     if chart is None:
         return
-    title = find_child(chart, "title", "tx")
-    builder.add_paragraph("" if title is None else _collect_words(title))
-    series = [_read_series(item) for item in iter_descendants(chart, "ser")]
+    for title in list_titles(root):
+        builder.add_paragraph(title)
+    epoch = get_value(root, "date1904") in _ON
+    series = [_read_series(item, from_1904=epoch) for item in iter_descendants(chart, "ser")]
+    unnamed = _find_unit(chart)
     categories: dict[int, str] = {}
     for _, names, values in series:
         for at in values:
             categories.setdefault(at, names.get(at, ""))
     for at in sorted(categories):
-        pairs = [(name, values[at]) for name, _, values in series if at in values]
+        pairs = [(name or unnamed, values[at]) for name, _, values in series if at in values]
         cells = [f"{name}: {value}" if name else value for name, value in pairs]
         builder.add_row([categories[at], *cells])
+
+
+def list_titles(root: Element) -> list[str]:
+    """Return the title of a chart and the titles of its axes, in their order."""
+    chart = find_child(root, "chart")
+    if chart is None:
+        return []
+    plot = find_child(chart, "plotArea")
+    axes = [] if plot is None else iter_children(plot, *_AXES)
+    return list(filter(None, map(_read_title, (chart, *axes))))
+
+
+def _read_title(holder: Element) -> str:
+    """Return the title of a chart or an axis, also one that is the text of a cell."""
+    title = find_child(holder, "title", "tx")
+    if title is None:
+        return ""
+    lines = [_collect_words(paragraph) for paragraph in iter_descendants(title, "p")]
+    return " ".join(" ".join(lines or _read_points(title).values()).split())
+
+
+def _find_unit(chart: Element) -> str:
+    """Return the title of the axis of the values, if there is only one; else nothing."""
+    axes = list(iter_descendants(chart, "valAx"))
+    return _read_title(axes[0]) if len(axes) == 1 else ""
 
 
 def add_diagram(builder: Builder, root: Element) -> None:
@@ -72,20 +102,52 @@ def _collect_words(element: Element) -> str:
     return "".join(get_text(run) for run in iter_descendants(element, "t"))
 
 
-def _read_series(ser: Element) -> tuple[str, dict[int, str], dict[int, str]]:
-    """Return the name of a series, and its categories and values by the index of the point."""
+def _read_series(ser: Element, *, from_1904: bool) -> tuple[str, dict[int, str], dict[int, str]]:
+    """Return the name of a series, and its categories and values by the index of the point.
+
+    Args:
+        ser: The series.
+        from_1904: Whether its dates count from 1904.
+    """
     name = find_child(ser, "tx")
     return (
         "" if name is None else " ".join(_read_points(name).values()),
-        _read_first_points(ser, "cat", "xVal"),
-        {at: _tidy_number(value) for at, value in _read_first_points(ser, "val", "yVal").items()},
+        _read_first_points(ser, "cat", "xVal", from_1904=from_1904),
+        _read_first_points(ser, "val", "yVal", from_1904=from_1904),
     )
 
 
-def _read_first_points(ser: Element, *names: str) -> dict[int, str]:
-    """Return the points in the first child with one of these names, by index."""
+def _read_first_points(ser: Element, *names: str, from_1904: bool) -> dict[int, str]:
+    """Return the points in the first child with one of these names, by index.
+
+    Numbers are printed as their format says, such as dates and percentages.
+    """
     source = next(iter_children(ser, *names), None)
-    return {} if source is None else _read_points(source)
+    if source is None:
+        return {}
+    points = _read_points(source)
+    cache = next(iter_descendants(source, "numCache", "numLit"), None)
+    if cache is None and get_local_name(source) in {"cat", "xVal"}:
+        return points
+    form = get_text(find_child(cache, "formatCode")).strip()
+    return {at: _print_value(value, form, from_1904=from_1904) for at, value in points.items()}
+
+
+def _print_value(value: str, form: str, *, from_1904: bool) -> str:
+    """Return a number as its format prints it; another text unchanged."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    if form in {"", "General"}:
+        return format_value(number)
+    # The library for workbooks takes long to load, and most charts do without.
+    from fathom.documents.formats.office.number_format import print_number, read_date, read_format
+
+    stated = read_format(form)
+    if not stated.is_date:
+        return print_number(number, stated)
+    return format_value(read_date(number, stated, from_1904=from_1904))
 
 
 def _read_points(element: Element) -> dict[int, str]:
@@ -98,10 +160,3 @@ def _read_points(element: Element) -> dict[int, str]:
         parse_number(get_attribute(point, "idx")): get_text(find_child(point, "v"))
         for point in points
     }
-
-
-def _tidy_number(value: str) -> str:
-    """Return a number without the noise of binary fractions; another text unchanged."""
-    with suppress(ValueError):
-        return format_value(float(value))
-    return value

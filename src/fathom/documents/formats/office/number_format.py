@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from openpyxl.styles.numbers import is_date_format, is_timedelta_format
+from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
 from fathom.documents.formats.office.cells import format_value
 
@@ -83,9 +84,8 @@ class NumberFormat:
 @lru_cache
 def read_format(form: str) -> NumberFormat:
     """Return what a number format says, such as `#,##0.00 "USD"`."""
-    if len(form) > _LONGEST:
-        return NumberFormat()
-    parts = [_read_part(part, at) for at, part in enumerate(_split_parts(form)[:_MOST_PARTS])]
+    stated = _split_parts(form)[:_MOST_PARTS] if len(form) <= _LONGEST else []
+    parts = [_read_part(part, at) for at, part in enumerate(stated)]
     return NumberFormat(
         is_date_format(form),
         is_timedelta_format(form),
@@ -111,6 +111,21 @@ def print_number(value: float, form: NumberFormat) -> str:
     digits = text.removeprefix("-")
     sign = "" if digits == text or _says_minus(part, form.parts) else "-"
     return f"{sign}{part.before}{_print_code(digits, part.groups)}{part.after}"
+
+
+def read_date(value: float, form: NumberFormat, *, from_1904: bool) -> object:
+    """Return the date, the time or the duration that a number stands for.
+
+    Args:
+        value: The number of days.
+        form: The format, which prints a date.
+        from_1904: Whether days count from 1904, as in files of old Macs, and not from 1900.
+    """
+    epoch = MAC_EPOCH if from_1904 else WINDOWS_EPOCH
+    try:
+        return from_excel(value, epoch, timedelta=form.is_duration)
+    except (OverflowError, ValueError):
+        return "#VALUE!"
 
 
 def _choose_part(value: float, parts: Sequence[_Part]) -> _Part:

@@ -7,6 +7,8 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.formats.cell_grid import CellGrid
+from fathom.documents.formats.csv import label_cells
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.cells import (
     MOST_CELLS,
@@ -276,10 +278,10 @@ def _count_repeats(element: Element, name: str) -> int:
 
 
 _SIGNS = {"tab": "\t", "line-break": "\n"}
-_SKIPPED = {"annotation", "annotation-end", "title", "desc", "ruby-text", "script", "object"}
+_SKIPPED = {"annotation", "annotation-end", "title", "desc", "ruby-text", "script"}
 _ASIDES = frozenset({
     "text-box", "image", "custom-shape", "rect", "ellipse", "circle", "line", "polyline", "polygon",
-    "regular-polygon", "path", "connector", "caption", "g",
+    "regular-polygon", "path", "connector", "caption", "g", "object",
 })  # fmt: skip
 """The elements that are anchored in a paragraph, outside of its text; shapes may have text."""
 _MOST_SPACES = 1_000
@@ -394,7 +396,8 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     pictures = Pictures(archive, "Pictures/", recogniser)
     roots = [content, read_xml_member(archive, "styles.xml")]
     builder.skip_hidden(empty_hidden_text(body, roots))
-    _OdtWalk(builder, pictures, roots).add_blocks(body)
+    walk = _OdtWalk(builder, pictures, roots, lambda name: read_xml_member(archive, name))
+    walk.add_blocks(body)
     pictures.add_rest(builder)
     meta = find_child(read_xml_member(archive, "meta.xml"), "meta")
     return pictures.build_document(builder, *read_facts(() if meta is None else meta, _META))
@@ -408,9 +411,18 @@ class _OdtWalk:
         pictures: The pictures of the document.
         sources: The roots of the parts that define styles, in the order of precedence; `None` for a
             missing part.
+        read_part: The function that returns the root of a part; `None` for a missing one.
     """
 
-    def __init__(self, builder: Builder, pictures: Pictures, sources: list[Element | None]) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        pictures: Pictures,
+        sources: list[Element | None],
+        read_part: Callable[[str], Element | None],
+    ) -> None:
+        self._read_part = read_part
+        self._charts: set[str] = set()
         roots = [root for root in sources if root is not None]
         self._builder = builder
         self._pictures = pictures
@@ -432,12 +444,47 @@ class _OdtWalk:
                 self._add_table(element)
             elif name == "page":
                 self._add_slide(element)
-            elif name == "image":
-                self._pictures.add_picture(
-                    self._builder, normpath(get_attribute(element, "href") or "")
-                )
+            elif name in {"image", "object"}:
+                self._add_embedded(element)
             elif name not in _IGNORED:
                 self.add_blocks(element)
+
+    def _add_embedded(self, element: Element) -> None:
+        """Add a picture or a chart that is a file of its own."""
+        if get_local_name(element) == "object":
+            self._add_chart(element, with_values=True)
+        else:
+            name = normpath(get_attribute(element, "href") or "")
+            self._pictures.add_picture(self._builder, name)
+
+    def _add_chart(self, embedded: Element, *, with_values: bool) -> None:
+        """Add an embedded chart, each once: its titles, and a row for each category.
+
+        Args:
+            embedded: The `draw:object`; nothing is added for other objects than charts.
+            with_values: Whether the values are read too; those of a sheet are in its cells.
+        """
+        name = normpath(f"{get_attribute(embedded, 'href') or ''}/content.xml")
+        if name in self._charts or name.startswith((".", "/")):
+            return
+        self._charts.add(name)
+        chart = find_child(self._read_part(name), "body", "chart", "chart")
+        if chart is None:
+            return
+        for title in iter_descendants(chart, "title", "subtitle"):
+            self._builder.add_paragraph(self._join_paragraphs(title, " "))
+        table = find_child(chart, "table")
+        if table is not None and with_values:
+            self._add_chart_rows(read_rows(table, self._read_cell))
+
+    def _add_chart_rows(self, rows: Sequence[Sequence[SheetCell]]) -> None:
+        """Add a row for each category of a chart; the first one names the series."""
+        names = [cell.text for cell in rows[0]] if rows else []
+        for row in rows[1:]:
+            texts = [cell.text for cell in row]
+            values = ["" if text == "NaN" else text for text in texts[1:]]
+            if any(values):
+                self._builder.add_row([*texts[:1], *label_cells(values, names[1:])])
 
     def _add_paragraph(self, paragraph: Element, label: str = "") -> None:
         """Add a paragraph with its notes and asides; with a label it is a list item."""
@@ -483,11 +530,16 @@ class _OdtWalk:
             self._builder.set_page(self._page)
             self._builder.add_heading(get_attribute(table, "name") or "", 1)
             add_rows(self._builder, read_sheet(table, self._read_cell))
+            for embedded in iter_descendants(table, "object"):
+                self._add_chart(embedded, with_values=False)
             return
         groups = iter_children(table, "table-header-rows")
         heads = sum(1 for group in groups for _ in iter_children(group, "table-row"))
+        grid = CellGrid()
         for at, row in enumerate(read_rows(table, self._read_cell)):
-            self._builder.add_row([cell.text for cell in row], head=at < heads)
+            # Each column has a cell of its own, which is empty where another cell covers it.
+            placed = [(cell.text or None, 1, cell.rows) for cell in row]
+            self._builder.add_row(grid.place_row(placed, head=at < heads), head=at < heads)
 
     def _read_cell(self, cell: Element) -> str:
         """Return the text of a cell, a line for each paragraph."""

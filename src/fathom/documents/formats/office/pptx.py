@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
+from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.figures import FIGURES, add_figure
 from fathom.documents.formats.office.hidden_shapes import (
@@ -131,15 +132,25 @@ class _Slide:
                 add_figure(self._builder, content, self._package, self._targets)
 
     def _add_table(self, table: Element) -> None:
-        """Add a table; of merged cells only the first has text."""
+        """Add a table."""
         properties = find_child(table, "tblPr")
         has_head = properties is not None and get_attribute(properties, "firstRow") in {"1", "true"}
+        grid = CellGrid()
         for at, row in enumerate(iter_children(table, "tr")):
             cells = list(iter_children(row, "tc"))
             while cells and _is_merged(cells[-1], "hMerge"):
                 cells.pop()
-            texts = ["" if _is_covered(cell) else _read_cell(cell) for cell in cells]
-            self._builder.add_row(texts, head=has_head and at == 0)
+            # Each column has a cell of its own, also where another cell covers it.
+            placed = [
+                (
+                    None if _is_covered(cell) else _read_cell(cell),
+                    1,
+                    parse_number(get_attribute(cell, "rowSpan"), 1),
+                )
+                for cell in cells
+            ]
+            head = has_head and at == 0
+            self._builder.add_row(grid.place_row(placed, head=head), head=head)
 
     def _add_notes(self) -> None:
         """Add the speaker's notes of the slide."""

@@ -10,7 +10,7 @@ from typing import IO, NamedTuple
 
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import column_index_from_string, range_boundaries
-from openpyxl.utils.datetime import from_excel, from_ISO8601
+from openpyxl.utils.datetime import MAC_EPOCH, from_ISO8601
 
 from fathom.documents.formats.office.cells import (
     SheetCell,
@@ -19,7 +19,7 @@ from fathom.documents.formats.office.cells import (
     limit_cells,
     spread_merges,
 )
-from fathom.documents.formats.office.number_format import NumberFormat, print_number
+from fathom.documents.formats.office.number_format import NumberFormat, print_number, read_date
 from fathom.documents.xml_members import Element, iter_elements
 
 _MOST_EMPTY_ROWS = 1_000
@@ -158,10 +158,7 @@ def _read_value(kind: str, text: str, style: CellStyle, epoch: datetime) -> obje
     value = float(text) if "." in text or "e" in text.lower() else int(text)
     if not style.form.is_date:
         return value
-    try:
-        return from_excel(value, epoch, timedelta=style.form.is_duration)
-    except (OverflowError, ValueError):
-        return "#VALUE!"
+    return read_date(value, style.form, from_1904=epoch == MAC_EPOCH)
 
 
 @dataclass(slots=True)

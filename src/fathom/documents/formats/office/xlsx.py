@@ -15,6 +15,7 @@ from openpyxl.xml.constants import SHARED_STRINGS
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.cells import add_rows
+from fathom.documents.formats.office.figures import list_titles
 from fathom.documents.formats.office.number_format import read_format
 from fathom.documents.formats.office.package import OfficePackage
 from fathom.documents.formats.office.sheet import (
@@ -44,7 +45,7 @@ def parse(data: bytes) -> ParsedDocument:
         package.forbid_doctypes()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are about saving, and nothing is saved here
-            _add_sheets(translate_names(data, package.archive), builder)
+            _add_sheets(translate_names(data, package.archive), package, builder)
     except (ParseRefusal, MemoryError):
         raise
     except Exception as error:  # the library raises any error for a damaged part
@@ -52,8 +53,8 @@ def parse(data: bytes) -> ParsedDocument:
     return builder.build(title, metadata, opening=False)
 
 
-def _add_sheets(data: bytes, builder: Builder) -> None:
-    """Add the sheets in the order of the workbook."""
+def _add_sheets(data: bytes, package: OfficePackage, builder: Builder) -> None:
+    """Add the sheets in the order of the workbook, each with the titles of its charts."""
     # The library reads the workbook and its styles, but not the cells and their texts.
     reader = ExcelReader(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
     reader.read_manifest()
@@ -72,9 +73,24 @@ def _add_sheets(data: bytes, builder: Builder) -> None:
         with reader.archive.open(part) as stream:
             rows = read_rows(stream, print_value, builder.skip_hidden)
         builder.set_page(number)
-        if rows and not _UNNAMED.fullmatch(name):
+        titles = _list_chart_titles(package, part)
+        if (rows or titles) and not _UNNAMED.fullmatch(name):
             builder.add_heading(name, 1)
         add_rows(builder, rows)
+        for title in titles:
+            builder.add_paragraph(title)
+
+
+def _list_chart_titles(package: OfficePackage, sheet: str) -> list[str]:
+    """Return the titles of the charts on a sheet and of their axes; their values are in cells."""
+    charts = (
+        package.read_part(link.target)
+        for drawing in package.list_relations(sheet)
+        if drawing.kind == "drawing"
+        for link in package.list_relations(drawing.target)
+        if link.kind == "chart"
+    )
+    return [title for chart in charts if chart is not None for title in list_titles(chart)]
 
 
 def _read_strings(reader: Any) -> SharedTexts:  # noqa: ANN401 - the library has no types

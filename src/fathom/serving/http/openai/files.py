@@ -161,7 +161,7 @@ def get_file_content(file_id: FileId, space: CurrentWorkspace, _: ReadCaller) ->
 
 @router.delete("/files/{file_id}")
 def delete_file(file_id: FileId, space: CurrentWorkspace, _: IngestCaller) -> Response:
-    """Delete a file with its documents, the traces that hold their text, and its memberships."""
+    """Delete a file with its documents and the traces that hold their text, in every store."""
     path = _find_path(space, find_file_data(space, file_id))
 
     def remove() -> None:

@@ -110,7 +110,7 @@ class Member:
 
 
 @router.post("")
-def create_store(body: StoreBody, space: CurrentWorkspace, _: IngestCaller) -> Response:
+def create_vector_store(body: StoreBody, space: CurrentWorkspace, _: IngestCaller) -> Response:
     """Create a vector store of uploaded files."""
     _refuse_expiry(body.expires_after)
     store_id = make_object_id("vs_")
@@ -122,7 +122,7 @@ def create_store(body: StoreBody, space: CurrentWorkspace, _: IngestCaller) -> R
 
 
 @router.get("")
-def list_stores(
+def list_vector_stores(
     space: CurrentWorkspace, _: ReadCaller, paging: Annotated[Paging, Query()]
 ) -> Response:
     """List the vector stores, newest first."""
@@ -134,13 +134,13 @@ def list_stores(
 
 
 @router.get("/{store_id}")
-def get_store(store_id: StoreId, space: CurrentWorkspace, _: ReadCaller) -> Response:
+def get_vector_store(store_id: StoreId, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a vector store, with the number of its files by state."""
     return build_json_reply(_describe_store(space, store_id, _find_store(space, store_id)))
 
 
 @router.post("/{store_id}")
-def change_store(
+def change_vector_store(
     store_id: StoreId, body: StoreChangeBody, space: CurrentWorkspace, _: IngestCaller
 ) -> Response:
     """Change the name or the metadata of a vector store."""
@@ -153,7 +153,7 @@ def change_store(
 
 
 @router.delete("/{store_id}")
-def delete_store(store_id: StoreId, space: CurrentWorkspace, _: IngestCaller) -> Response:
+def delete_vector_store(store_id: StoreId, space: CurrentWorkspace, _: IngestCaller) -> Response:
     """Delete a vector store; its files stay."""
     _find_store(space, store_id)
     space.objects.remove(store_id)
@@ -162,7 +162,7 @@ def delete_store(store_id: StoreId, space: CurrentWorkspace, _: IngestCaller) ->
 
 
 @router.post("/{store_id}/search")
-async def search_store(
+async def search_vector_store(
     store_id: StoreId,
     body: StoreSearchBody,
     request: Request,
@@ -208,7 +208,7 @@ def attach_file(
 
 
 @router.get("/{store_id}/files")
-def list_members(
+def list_vector_store_files(
     store_id: StoreId,
     space: CurrentWorkspace,
     _: ReadCaller,
@@ -220,7 +220,7 @@ def list_members(
 
 
 @router.get("/{store_id}/files/{file_id}")
-def get_member(
+def get_vector_store_file(
     store_id: StoreId, file_id: FileId, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
     """Get the state of a file in a vector store."""
@@ -229,7 +229,7 @@ def get_member(
 
 
 @router.post("/{store_id}/files/{file_id}")
-def change_member(
+def change_vector_store_file(
     store_id: StoreId,
     file_id: FileId,
     body: MemberChangeBody,
@@ -246,7 +246,7 @@ def change_member(
 
 
 @router.get("/{store_id}/files/{file_id}/content")
-def get_member_text(
+def get_vector_store_file_text(
     store_id: StoreId, file_id: FileId, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
     """Get the text of a file, with a part for each of its documents."""
@@ -275,7 +275,7 @@ def detach_file(
 
 
 @router.post("/{store_id}/file_batches")
-def create_batch(
+def create_file_batch(
     store_id: StoreId, body: BatchBody, space: CurrentWorkspace, _: IngestCaller
 ) -> Response:
     """Attach several files at once."""
@@ -290,7 +290,7 @@ def create_batch(
 
 
 @router.get("/{store_id}/file_batches/{batch_id}")
-def get_batch(
+def get_file_batch(
     store_id: StoreId, batch_id: FileId, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
     """Get the state of a batch of files."""
@@ -299,7 +299,7 @@ def get_batch(
 
 
 @router.post("/{store_id}/file_batches/{batch_id}/cancel")
-def cancel_batch(
+def cancel_file_batch(
     store_id: StoreId, batch_id: FileId, space: CurrentWorkspace, _: IngestCaller
 ) -> Response:
     """Cancel a batch: this vector store does not search its files that are not ingested yet."""
@@ -319,7 +319,7 @@ def cancel_batch(
 
 
 @router.get("/{store_id}/file_batches/{batch_id}/files")
-def list_batch_members(
+def list_file_batch_files(
     store_id: StoreId,
     batch_id: FileId,
     space: CurrentWorkspace,

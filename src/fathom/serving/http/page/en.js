@@ -5,7 +5,7 @@ export const words = {
 
   "nav.label": "Main", "nav.skip": "Skip to content", "nav.menu": "Open the menu", "nav.new": "New question",
   "nav.ask": "Ask", "nav.documents": "Documents", "nav.compare": "Compare", "nav.history": "History", "nav.reports": "Reports", "nav.sources": "Sources",
-  "nav.earlier": "Earlier", "nav.untitled": "Untitled",
+  "nav.earlier": "Earlier",
   "language.label": "Language", "language.en": "English", "language.id": "Indonesian", "language.und": "–",
   "theme.dark": "Dark colours", "theme.light": "Light colours",
   "user.enter": "Sign on", "user.label": "Signed on as {name}", "user.leave": "Sign out",

@@ -5,7 +5,7 @@ export const words = {
 
   "nav.label": "Utama", "nav.skip": "Langsung ke isi", "nav.menu": "Buka menu", "nav.new": "Pertanyaan baru",
   "nav.ask": "Tanya", "nav.documents": "Dokumen", "nav.compare": "Bandingkan", "nav.history": "Riwayat", "nav.reports": "Laporan", "nav.sources": "Asal dokumen",
-  "nav.earlier": "Sebelumnya", "nav.untitled": "Tanpa judul",
+  "nav.earlier": "Sebelumnya",
   "language.label": "Bahasa", "language.en": "Inggris", "language.id": "Indonesia", "language.und": "–",
   "theme.dark": "Warna gelap", "theme.light": "Warna terang",
   "user.enter": "Masuk", "user.label": "Masuk sebagai {name}", "user.leave": "Keluar",

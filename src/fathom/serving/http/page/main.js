@@ -106,11 +106,12 @@ const buildLogo = () => el("img", { src: "/page/favicon.svg", alt: "", width: 22
 async function loadConversations() {
   let conversations = [];
   try {
-    conversations = (await get("/conversations")).conversations.slice(0, 12);
+    // The first answer gives a title; a page that is closed before leaves an empty conversation.
+    conversations = (await get("/conversations")).conversations.filter(({ title }) => title).slice(0, 12);
   } catch {
     // The page works without the list of earlier conversations.
   }
-  const buildItem = (conversation) => el("li", {}, el("a", { href: `#/c/${encodeURIComponent(conversation.id)}`, title: conversation.title }, conversation.title || t("nav.untitled")));
+  const buildItem = (conversation) => el("li", {}, el("a", { href: `#/c/${encodeURIComponent(conversation.id)}`, title: conversation.title }, conversation.title));
   fill(earlierList, conversations.length ? [el("h2", { class: "label" }, t("nav.earlier")), el("ul", { on: { keydown: moveFocus } }, conversations.map(buildItem))] : null);
 }
 
