@@ -19,7 +19,6 @@ import json
 import os
 import random
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.rivals.worker import measure_peak_mb
 from benchmarks.search import compute_percentiles
 from numpy.typing import NDArray
 
@@ -174,7 +174,7 @@ def measure_searches(place: Place, texts: Sequence[str]) -> dict[str, Any]:
                 engine.search(text, k=HITS, retriever=name)
                 seconds.append(time.perf_counter() - started)
             figures[name] = compute_percentiles(seconds[len(warming) :])
-    figures["peak_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    figures["peak_rss_mb"] = measure_peak_mb()
     return figures
 
 
