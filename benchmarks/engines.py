@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.rivals.worker import measure_peak_mb
+from benchmarks.memory import measure_peak_mb
 from benchmarks.search import compute_percentiles
 from numpy.typing import NDArray
 

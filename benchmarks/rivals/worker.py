@@ -7,11 +7,12 @@ reads such a list too; it prints the seconds of each answer, how many were given
 """
 
 import json
-import re
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from benchmarks.memory import measure_peak_mb
 
 if TYPE_CHECKING:
     from benchmarks.rivals.embedder import TimedEmbedder
@@ -73,15 +74,6 @@ def search(system: "System", embedder: "TimedEmbedder", text: str) -> dict[str, 
     hits = system.search(text)
     seconds = time.perf_counter() - started
     return {"seconds": seconds, "embedding_s": embedder.seconds - before, "names": list(hits)}
-
-
-def measure_peak_mb() -> int:
-    """Return the largest resident size so far.
-
-    `ru_maxrss` would be at least that of the process that started this one.
-    """
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return round(int(re.findall(r"VmHWM:\s*(\d+) kB", status)[0]) / 1024)
 
 
 def main() -> None:
