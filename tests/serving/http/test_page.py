@@ -450,6 +450,70 @@ def test_a_question_can_be_stopped(watched_page: WatchedTab) -> None:
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
 
 
+def test_a_reload_before_the_answer_asks_the_question_again(watched_page: WatchedTab) -> None:
+    page = watched_page.ask("Who designed the Mill Bridge?")
+    page.get_by_label("Effort").select_option("low")
+    page.route("**/ask/stream", lambda _: None, times=1)  # never answered
+    with page.expect_request("**/ask/stream"):
+        page.locator("#question").fill("When was it opened?")
+        page.locator("#question").press("Enter")
+    with page.expect_request("**/ask/stream") as again:
+        page.reload()
+    body = get_body(again.value)
+    assert (body["question"], body["effort"]) == ("When was it opened?", "low")
+    expect(page.locator(".turns .answer").nth(1)).to_contain_text("8 September 1891")
+    expect(page.locator(".turns .question").nth(1)).to_have_text("When was it opened?")
+    page.reload()
+    expect(page.locator(".turns .answer")).to_have_count(2)
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+
+
+def test_a_reload_during_the_first_question_keeps_its_conversation(
+    watched_page: WatchedTab,
+) -> None:
+    page = watched_page.open_screen()
+    page.route("**/ask/stream", lambda _: None, times=1)  # never answered
+    with page.expect_request("**/ask/stream"):
+        page.locator("#question").fill(BRIDGE)
+        page.locator("#question").press("Enter")
+    place = page.evaluate("location.hash")
+    assert place.startswith("#/c/")
+    page.reload()
+    expect(page.locator(".turns .question")).to_have_text(BRIDGE)
+    expect(page.locator(".turns .answer")).to_contain_text("8 September 1891")
+    assert page.evaluate("location.hash") == place
+
+
+def test_a_reload_does_not_repeat_a_question_that_was_stopped_or_left(
+    watched_page: WatchedTab,
+) -> None:
+    page = watched_page.open_screen()
+    page.route("**/ask/stream", lambda _: None)  # never answered
+    for stop in (page.get_by_role("button", name="Stop"), page.get_by_role("link", name="History")):
+        page.locator("#question").fill(BRIDGE)
+        with page.expect_request("**/ask/stream"):
+            page.locator("#question").press("Enter")
+        place = page.evaluate("location.hash")
+        stop.click()
+        page.goto(f"{watched_page.address}/{place}")
+        page.reload()
+        expect(page.get_by_text("documents to answer from")).to_be_visible()
+        expect(page.locator(".turn")).to_have_count(0)
+
+
+def test_the_address_of_no_conversation_says_so_and_offers_a_new_one(
+    watched_page: WatchedTab,
+) -> None:
+    watched_page.expected = ("status of 404",)
+    page = watched_page.open_screen("#/c/unknown")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("This conversation is not here.")
+    expect(alert).not_to_contain_text("/api/")
+    alert.get_by_role("link", name="Begin a new conversation").click()
+    expect(page.get_by_role("heading", name="What would you like to know?")).to_be_visible()
+    assert page.evaluate("location.hash") == "#/"
+
+
 def test_a_page_closed_before_the_answer_leaves_no_empty_conversation_in_the_list(
     watched_page: WatchedTab,
 ) -> None:
@@ -468,10 +532,8 @@ def test_a_page_closed_before_the_answer_leaves_no_empty_conversation_in_the_lis
 
 
 def test_a_failed_question_is_asked_again_in_its_place(watched_page: WatchedTab) -> None:
-    watched_page.expected = ("status of 429", "status of 404", "status of 500")
-    page = watched_page.open_screen("#/c/unknown")
-    expect(page.get_by_role("alert")).to_contain_text("unknown")
-    watched_page.open_screen()
+    watched_page.expected = ("status of 429", "status of 500")
+    page = watched_page.open_screen()
     refusal = {"detail": "60 questions a minute are allowed", "next": "ask again in 9 seconds"}
     page.route("**/ask/stream", lambda route: route.fulfill(status=429, json=refusal), times=1)
     page.locator("#question").fill(ITEMS)

@@ -114,7 +114,7 @@ export async function askQuestion(body, onEvent, signal) {
   let unread = "";
   let answer = null;
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await readChunk(reader);
     if (done) break;
     const frames = (unread + value).split("\n\n");
     unread = frames.pop();
@@ -128,6 +128,15 @@ export async function askQuestion(body, onEvent, signal) {
   }
   if (!answer) throw new Problem(0, "cut");
   return answer;
+}
+
+async function readChunk(reader) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, "cut");
+  }
 }
 
 function parseFrame(frame) {

@@ -5,6 +5,7 @@ import { add, el, fill } from "./dom.js";
 import { answerView, summarizeAnswer } from "./answer.js";
 import { readChoices, composerView } from "./composer.js";
 import { count, t } from "./i18n.js";
+import { removePending, storePending, takePending } from "./pending.js";
 import { describeProblem, problemView } from "./problem.js";
 import { documentView } from "./source.js";
 import { Run, work } from "./steps.js";
@@ -17,6 +18,7 @@ export function askScreen({ conversation, onConversation }) {
   const panel = el("aside", { class: "panel", "aria-label": t("source.label"), hidden: true });
   const questions = [];
   const history = [];
+  let storedTurns = 0;
   let id = conversation ?? null;
   let controller = null;
   let sourceView = null;
@@ -45,7 +47,7 @@ export function askScreen({ conversation, onConversation }) {
     return true;
   }
 
-  async function submitQuestion(question) {
+  async function submitQuestion(question, options = readChoices()) {
     beginTurn(question);
     const run = new Run();
     const progress = work(run);
@@ -71,7 +73,13 @@ export function askScreen({ conversation, onConversation }) {
     };
     composer.setBusy(true);
     try {
-      const answer = await askQuestion(await buildRequest(question), showEvent, controller.signal);
+      // Before the conversation is begun, and again with its id: a reload may come at any time.
+      storePending({ conversation: id, question, options, storedTurns });
+      const context = await prepareContext();
+      storePending({ conversation: id, question, options, storedTurns });
+      const answer = await askQuestion({ question, ...options, ...context }, showEvent, controller.signal);
+      removePending();
+      storedTurns += 1;
       finishTurn(turn, answer);
       progress.refresh(answer);
       progress.box.open = false;
@@ -79,6 +87,7 @@ export function askScreen({ conversation, onConversation }) {
       fill(status, `${t("answer.ready")} ${summarizeAnswer(answer)}`);
       onConversation(id);
     } catch (problem) {
+      if (!isInterruption(problem)) removePending();
       fill(answerBox, problem.name === "AbortError" ? el("p", { class: "soft" }, t("ask.stopped")) : problemView(problem, () => repeatQuestion(turn, question)));
       progress.refresh({ strategy: run.plan?.strategy ?? "", usage: {} });
       progress.box.open = false;
@@ -113,17 +122,18 @@ export function askScreen({ conversation, onConversation }) {
     turn.querySelector(".question").after(el("p", { class: "understood soft small" }, t("ask.understood", { question })));
   }
 
-  /** Build the request; where the server cannot store the conversation, the request carries it. */
-  async function buildRequest(question) {
+  /** Return what a request says of the conversation; where the server cannot store it, all of it. */
+  async function prepareContext() {
     if (!id) {
       try {
-        id = (await post("/conversations", {})).id;
+        id = (await post("/conversations", {}, controller.signal)).id;
+        onConversation(id);
       } catch (problem) {
-        if (problem.status === 401 || problem.status === 0) throw problem;
+        if (problem.name === "AbortError" || isInterruption(problem)) throw problem;
       }
     }
-    const context = id ? { conversation: id } : history.length ? { history: history.slice(-20) } : {};
-    return { question, ...readChoices(), ...context };
+    if (id) return { conversation: id };
+    return history.length ? { history: history.slice(-20) } : {};
   }
 
   async function restoreTurns() {
@@ -135,16 +145,29 @@ export function askScreen({ conversation, onConversation }) {
         add(turns, add(turn, stepsView(answer), answer ? answerView(answer, openSource) : null));
         if (answer) finishTurn(turn, answer);
       }
+      storedTurns = record.turns.length;
       turns.lastElementChild?.scrollIntoView({ block: "start" });
+      askPending(record.turns);
+      if (!questions.length) showWelcome();
     } catch (problem) {
       hideWelcome();
-      fill(turns, problemView(problem));
+      fill(turns, problem.status === 404 ? missingView() : problemView(problem));
       id = null;
     }
   }
 
+  /** Ask the question again that a reload has interrupted, unless its answer is stored. */
+  function askPending(restoredTurns) {
+    const pending = takePending(id);
+    const isStored = restoredTurns.slice(pending?.storedTurns).some((turn) => turn.question === pending?.question);
+    if (pending && !isStored) submitQuestion(pending.question, pending.options);
+  }
+
   if (id) restoreTurns();
-  else showWelcome();
+  else {
+    showWelcome();
+    askPending([]);
+  }
 
   /** Show the number of documents, or how to add some. */
   async function showWelcome() {
@@ -163,12 +186,26 @@ export function askScreen({ conversation, onConversation }) {
     focus: () => composer.field.focus(),
     escape: () => closeSource() || (controller ? (controller.abort(), true) : false),
     leave: () => {
+      if (controller) removePending();
       controller?.abort();
       sourceView?.end();
     },
     ask: submitQuestion,
   };
 }
+
+/** Return whether a question failed because its connection was cut, or for want of a key. */
+const isInterruption = (problem) => problem.status === 0 || problem.status === 401;
+
+/** Show that an address names no conversation, and offer a new one. */
+const missingView = () =>
+  el(
+    "div",
+    { class: "problem", role: "alert" },
+    el("p", {}, t("ask.missing")),
+    el("p", { class: "soft small" }, t("ask.missing.why")),
+    el("a", { class: "link", href: "#/" }, t("ask.new")),
+  );
 
 /** Show the steps of an earlier answer, fetched when the reader opens them. */
 export function stepsView(answer) {

@@ -16,6 +16,7 @@ export const words = {
   "ask.stopped": "Stopped.", "ask.understood": "Understood as: {question}",
   "ask.documents": "{n} documents to answer from. Every answer shows its sources.", "ask.documents.one": "One document to answer from. Every answer shows its sources.",
   "ask.nothing": "There are no documents yet.", "ask.add": "Add some",
+  "ask.missing": "This conversation is not here.", "ask.missing.why": "It was deleted, its address is not complete, or it shows documents that you may not read. A question that you ask here begins a new conversation.", "ask.new": "Begin a new conversation",
   "effort.label": "Effort", "effort.auto": "Effort", "effort.low": "Low effort", "effort.medium": "Medium effort", "effort.high": "High effort",
   "strategy.label": "Strategy", "strategy.auto": "Strategy",
   "strategy.naive": "Searches once and reads the best hits.", "strategy.maf": "Goes deeper step by step: search, a wider search, a debate of agents.",

@@ -16,6 +16,7 @@ export const words = {
   "ask.stopped": "Dihentikan.", "ask.understood": "Dipahami sebagai: {question}",
   "ask.documents": "{n} dokumen menjadi sumber jawaban. Setiap jawaban menunjukkan letaknya.", "ask.documents.one": "Satu dokumen menjadi sumber jawaban. Setiap jawaban menunjukkan letaknya.",
   "ask.nothing": "Belum ada dokumen.", "ask.add": "Tambahkan",
+  "ask.missing": "Percakapan ini tidak ada.", "ask.missing.why": "Percakapan ini sudah dihapus, alamatnya tidak lengkap, atau isinya memuat dokumen yang tidak boleh Anda baca. Pertanyaan yang Anda ajukan di sini memulai percakapan baru.", "ask.new": "Mulai percakapan baru",
   "effort.label": "Upaya", "effort.auto": "Upaya", "effort.low": "Upaya rendah", "effort.medium": "Upaya sedang", "effort.high": "Upaya tinggi",
   "strategy.label": "Strategi", "strategy.auto": "Strategi",
   "strategy.naive": "Mencari sekali dan membaca temuan terbaik.", "strategy.maf": "Makin dalam setahap demi setahap: pencarian, pencarian lebih luas, debat para agen.",
