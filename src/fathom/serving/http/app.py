@@ -13,8 +13,6 @@ from typing_extensions import override
 
 from fathom import __version__
 from fathom.engine import Engine
-from fathom.errors import FathomError, IndexMissing
-from fathom.redaction import open_log
 from fathom.serving.http import (
     api,
     audit_routes,
@@ -29,7 +27,7 @@ from fathom.serving.http import (
     sign_on_routes,
     source_routes,
 )
-from fathom.serving.http.access import LOCAL, Access
+from fathom.serving.http.access import Access
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.audit_log import create_audit_log
 from fathom.serving.http.audit_trail import AuditTrail
@@ -43,6 +41,7 @@ from fathom.serving.http.keys import create_key_store
 from fathom.serving.http.metrics import Metrics, RequestCounter
 from fathom.serving.http.object_store import create_object_store
 from fathom.serving.http.question_runner import QuestionRunner
+from fathom.serving.http.readiness import Readiness
 from fathom.serving.http.redacted_replies import RedactedReplies
 from fathom.serving.http.reply_schemas import (
     ERROR_SCHEMAS,
@@ -59,8 +58,6 @@ from fathom.usage import Budget
 
 if TYPE_CHECKING:  # needs the extra `oidc`
     from fathom.serving.http.sign_on import SignOn
-
-LOG = open_log("fathom.serving")
 
 
 class Application(FastAPI):
@@ -124,6 +121,7 @@ def create_app(
     app.state.proxy, app.state.sign_on = (sign_on, None) if is_proxy else (None, sign_on)
     app.state.sessions = Sessions(create_object_store(engine.index), access)
     app.state.metrics = metrics
+    app.state.readiness = Readiness(engine)
     app.state.workspaces = Workspaces(engine)
     app.state.schedule = SourceSchedule(app.state.workspaces, access.keys.list_workspaces)
     app.state.folder_watch = FolderWatch(
@@ -178,12 +176,11 @@ def build_access(settings: Settings, *, required: bool) -> Access:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     spaces: Workspaces = app.state.workspaces
-    engine = spaces.get_workspace(LOCAL).engine
     await asyncio.to_thread(spaces.resume, app.state.access.keys.list_workspaces)
     app.state.schedule.start()
     app.state.folder_watch.start()
     # Models load before the first question comes, and in a thread, so that /readyz answers already.
-    warm_up = asyncio.ensure_future(asyncio.to_thread(_load_models, engine))
+    warm_up = asyncio.ensure_future(asyncio.to_thread(app.state.readiness.load_models))
     try:
         async with app.state.tools.serve():
             yield
@@ -195,18 +192,3 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.access.close()
         app.state.audit_log.close()
         app.state.sessions.close()
-
-
-def _load_models(engine: Engine) -> None:
-    """Load the models that a question needs, if there is an index to ask about.
-
-    The log names what keeps questions from being answered, such as an index of an older version.
-    """
-    try:
-        engine.reader(checked=False)
-        engine.models.warm_up()
-        engine.reader()
-    except IndexMissing:
-        return  # the first upload makes the index
-    except FathomError as error:
-        LOG.warning("no question can be answered: %s", error)

@@ -31,9 +31,13 @@ async def get_liveness() -> Response:
 
 @router.get("/readyz", response_model=StateReply)
 async def get_readiness(request: Request) -> Response:
-    """Report that the server accepts questions; 503 once it is stopping."""
+    """Report that the server accepts questions.
+
+    The reply is 503 if the index cannot be opened for questions, and once the server is stopping.
+    """
     if request.app.state.stopping.is_announced:
         raise build_stopping_problem()
+    await request.app.state.readiness.check()
     return build_json_reply({"status": "ready"})
 
 
