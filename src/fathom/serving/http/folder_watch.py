@@ -5,14 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fathom.documents.discover import FileFilter, discover_folders, make_absolute
-from fathom.redaction import open_log
 from fathom.serving.http.access import LOCAL
 from fathom.serving.http.jobs import lower_priority
 from fathom.serving.http.source_schedule import UNREADABLE, SourceName
 from fathom.serving.http.workspaces import Workspaces
 from fathom.serving.notifications import Notifications, can_notify
 
-LOG = open_log("fathom.serving")
 REST_S = 2.0
 """The seconds without a change after which a source is synchronized."""
 CLOSE_S = 5.0
@@ -61,9 +59,12 @@ class FolderWatch:
                 changed = notifications.wait(REST_S if changing else None)
             # Such as an index that is unavailable for a while.
             except Exception as error:  # noqa: BLE001 - nobody would start this thread again
-                LOG.warning("the folders of sources cannot be watched: %s", error)
+                self._spaces.warnings.warn(
+                    "folders", f"the folders of sources cannot be watched: {error}"
+                )
                 self._ending.wait(REST_S)
                 continue
+            self._spaces.warnings.forget("folders")
             places = {place for path in changed for place in (path, *path.parents)}
             still = {name for name, (folder, _) in self._sources.items() if folder in places}
             # A source that was paused or removed meanwhile is left out.

@@ -90,9 +90,12 @@ class SourceSchedule:
                         self._sync(source)
                     finally:
                         self._finish_request()
+                self._spaces.warnings.forget("sources")
             # Such as a folder that is unavailable for a while.
             except Exception as error:  # noqa: BLE001 - nobody would start this thread again
-                LOG.warning("the sources cannot be synchronized: %s", error)
+                self._spaces.warnings.warn(
+                    "sources", f"the sources cannot be synchronized: {error}"
+                )
             self._woken.wait(LOOK_S)
             self._woken.clear()
 
@@ -150,8 +153,9 @@ class SourceSchedule:
             with self._lock:
                 self._requested[source] = None
         except Exception as error:  # noqa: BLE001 - the list of sources shows any error
-            LOG.warning("source %s: %s", source.name, error)
+            self._spaces.warnings.warn(source, f"source {source.name}: {error}")
         else:
+            self._spaces.warnings.forget(source)
             self._not_before.pop(source, None)  # a request may have removed it
 
     def _take_turn(self, jobs: Jobs, work: "Callable[[], IngestReport]") -> "IngestReport":

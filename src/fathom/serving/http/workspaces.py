@@ -21,6 +21,7 @@ from fathom.serving.http.idempotency import ReplyStore, create_reply_store
 from fathom.serving.http.job_queue import Job
 from fathom.serving.http.jobs import Jobs
 from fathom.serving.http.object_store import Objects, create_object_store
+from fathom.serving.http.repeated_warnings import RepeatedWarnings
 
 FOLDER = "workspaces"
 """The folder of the other workspaces, below the index of the default one."""
@@ -124,7 +125,11 @@ class LimitedEngines:
 
 
 class Workspaces:
-    """The open workspaces; each is opened at its first use, and all share the models."""
+    """The open workspaces; each is opened at its first use, and all share the models.
+
+    Attributes:
+        warnings: The warnings of the work that is tried again and again in all workspaces.
+    """
 
     def __init__(self, engine: Engine) -> None:
         """Open the default workspace; the others lie below it.
@@ -132,6 +137,7 @@ class Workspaces:
         Args:
             engine: The engine of the default workspace.
         """
+        self.warnings = RepeatedWarnings(LOG)
         self._lock = threading.Lock()
         self._engine = engine
         self._open = {"": _open_workspace("", engine)}
@@ -182,8 +188,9 @@ class Workspaces:
         try:
             names = self.list_names(list_names)
         except (FathomError, OSError) as error:  # such as a folder that is unreadable for a while
-            LOG.warning("the open jobs cannot be resumed: %s", error)
+            self.warnings.warn("jobs", f"the open jobs cannot be resumed: {error}")
             return
+        self.warnings.forget("jobs")
 
         def resume(space: Workspace) -> None:
             if not self._ending.is_set():
@@ -197,7 +204,7 @@ class Workspaces:
     ) -> Iterator[tuple[str, T]]:
         """Call a function for each workspace; yield the workspace's name and the returned value.
 
-        A workspace that cannot be read is skipped with a line in the log.
+        A workspace that cannot be read is skipped; the log gets a line, once until it changes.
 
         Args:
             names: The names of the workspaces.
@@ -208,8 +215,9 @@ class Workspaces:
             try:
                 value = read(self.get_workspace(Caller(workspace=name)))
             except (FathomError, OSError) as error:
-                LOG.warning(warning, name, error)
+                self.warnings.warn((warning, name), warning % (name, error))
             else:
+                self.warnings.forget((warning, name))
                 yield name, value
 
     def list_names(self, list_named: Callable[[], Sequence[str]] = tuple) -> Sequence[str]:
