@@ -193,6 +193,7 @@ async def check_answers(client: Client) -> None:
     assert (refused["question"], refused["status"]) == (UNKNOWN, "abstained")
     assert refused["nearest"][0]["text"]
     assert "answer" not in refused
+    assert len({answer["trace_id"], short["trace_id"], refused["trace_id"]} - {None}) == 3
 
 
 async def check_lines(client: Client) -> None:

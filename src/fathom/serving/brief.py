@@ -141,11 +141,12 @@ def serialize_brief(brief: Brief) -> dict[str, Any]:
 
 
 def serialize_located_brief(brief: Brief) -> dict[str, Any]:
-    """Return a short answer whose quotes have their `document`, `start` and `end` too.
+    """Return a short answer with its trace, whose quotes have `document`, `start` and `end` too.
 
-    Remote callers open documents by these fields, and the audit log takes them from the reply.
+    Remote callers open documents and traces by these fields, and the audit log takes them from the
+    reply.
     """
-    shape = serialize_brief(brief)
+    shape = {**serialize_brief(brief), "trace_id": brief.answer.trace_id}
     for quote, citation in zip(shape.get("quotes", ()), list_quotes(brief.answer), strict=False):
         quote |= {name: getattr(citation, name) for name in ("document", "start", "end")}
     return shape

@@ -60,6 +60,7 @@ class BriefAnswer(_Shape):
         default=[], description="The nearest sentences, which are no answer."
     )
     warnings: list[str] = Field(default=[], description="Such as a filter that no document meets.")
+    trace_id: str | None = Field(description="The stored record of the run; null for none.")
 
 
 class AnswerList(_Shape):

@@ -151,6 +151,20 @@ def test_a_short_answer_writes_the_document_that_it_quotes(
     assert place == ShownPlace(document, quote["start"], quote["end"])
 
 
+def test_a_short_answer_of_a_tool_names_the_stored_answer(server: TestClient) -> None:
+    questions = [QUESTION, "Who is Queen of Mars?"]
+    parameters = {"name": "ask", "arguments": {"question": questions}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters}
+    accept = {"Accept": "application/json, text/event-stream"}
+    reply = server.post("/mcp", json=call, headers=accept).json()["result"]["structuredContent"]
+    traces = [answer["trace_id"] for answer in reply["answers"]]
+    assert [answer["status"] for answer in reply["answers"]] == ["answered", "abstained"]
+    assert list_lines(server)[-1].shown.answers == tuple(traces)
+    stored = [server.get(f"/api/v1/answers/{trace}").json() for trace in traces]
+    assert [answer["question"] for answer in stored] == questions
+    assert server.post(f"/api/v1/traces/{traces[0]}/replay").json()["same"]
+
+
 def test_a_stream_and_a_tool_write_what_they_show(server: TestClient, document: str) -> None:
     turns = [{"role": "user", "content": QUESTION}]
     body = {"model": "fathom", "messages": turns, "stream": True}

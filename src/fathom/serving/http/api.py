@@ -267,8 +267,8 @@ async def ask(
 
 def _encode_brief(space: Workspace, answer: Answer, filters: Sequence[str]) -> str:
     """Encode an answer as JSON in the few fields that agents need."""
-    shape = serialize_located_brief(make_brief(space.engine, answer, filters))
-    return encode_json(replace_invisible({**shape, "trace_id": answer.trace_id}))
+    brief = make_brief(space.engine, answer, filters)
+    return encode_json(replace_invisible(serialize_located_brief(brief)))
 
 
 @router.post(
