@@ -59,6 +59,26 @@ def test_mistakes_are_one_line(run: CommandRunner, fees: str) -> None:
     assert "cannot be written" in away.err
 
 
+def test_no_document_of_the_index_is_replaced(
+    run: CommandRunner, fees: str, tmp_path: Path
+) -> None:
+    records = tmp_path / "records.jsonl"
+    records.write_text('{"_id": "a", "text": "A berth costs 9 crowns."}\n')
+    assert run("ingest", str(records)).code == 0
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(records)
+    document = tmp_path / "fees" / "fees.md"
+    for file in (document, records, link):
+        before = file.read_text()
+        refused = run("questions", "make", "--number", "4", "--out", str(file))
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert f"{file}: the index holds this file as a document" in refused.err
+        assert file.read_text() == before
+    inside = Path(".fathom", "made.jsonl")
+    refused = run("questions", "make", "--number", "4", "--out", str(inside))
+    assert (refused.code, inside.exists()) == (2, False)
+
+
 def test_questions_of_somebody_are_replaced_only_if_their_file_is_named(
     run: CommandRunner, fees: str
 ) -> None:

@@ -86,6 +86,21 @@ def test_a_trace_is_exported(asked_question: CommandOutput, run: CommandRunner) 
     assert as_json == {"exported": trace_id, "target": "spans.json"}
 
 
+def test_an_export_replaces_no_document(
+    asked_question: CommandOutput,
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+) -> None:
+    file = corpus / "fees.md"
+    before = file.read_text()
+    trace_id = asked_question.json["trace_id"]
+    refused = run("trace", trace_id, "--otel", str(file))
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "the index holds this file as a document; name another one" in refused.err
+    assert file.read_text() == before
+    assert run("trace", trace_id, "--otel", "fathom.toml").code == 2
+
+
 def test_a_spent_budget_is_exit_code_4(asked_question: CommandOutput, run: CommandRunner) -> None:  # noqa: F811
     ran = run("ask", QUESTION, "--deadline", "0", "--json")
     assert (ran.code, ran.json["status"], ran.json["stop_reason"]) == (4, "abstained", "budget")

@@ -5,8 +5,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fathom.errors import UsageError
+from fathom.index.base import is_address
+
+if TYPE_CHECKING:
+    from fathom.engine import Engine
 
 SETTINGS_FILE = Path("fathom.toml")
 """The project's settings, which every command reads."""
@@ -111,6 +116,23 @@ def _is_report(file: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(report, dict) and report.keys() >= REPORT_FIELDS
+
+
+def check_documents(output: Path, engine: "Engine") -> None:
+    """Check that a file can be written and replaces no document or other file of an index.
+
+    Raises:
+        UsageError: If the file cannot be written, is a document, or lies in the folder of the
+            index.
+    """
+    check_outputs([output], [engine.directory])
+    if not output.is_file():
+        return
+    place = os.path.realpath(output)
+    for source in engine.reader(checked=False).list_sources():
+        is_held = source.document_id is not None or source.is_corpus
+        if is_held and not is_address(source.path) and os.path.realpath(source.path) == place:
+            raise UsageError(f"{output}: the index holds this file as a document; name another one")
 
 
 def check_folder(folder: Path) -> None:

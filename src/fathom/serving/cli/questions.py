@@ -59,11 +59,12 @@ def make(
     offline: OfflineOption = False,
 ) -> int:
     """Make questions from the documents, some with answers and some without."""
-    from fathom.serving.cli.files import choose_output
+    from fathom.serving.cli.files import check_documents, choose_output
     from fathom.serving.cli.output import show_outcome
 
     file = choose_output(out, _USUAL_FILE)
     with build_engine(index, assignments, offline=offline, flags={"llm.model": llm}) as engine:
+        check_documents(file, engine)
         question_set = engine.make_questions(
             number,
             kinds=split_names(kinds),

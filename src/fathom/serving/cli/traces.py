@@ -1,5 +1,6 @@
 """The commands `fathom trace` and `fathom replay`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,6 +40,7 @@ def trace(
     """Show the steps that led to an answer, or list the latest traces."""
     from fathom.runs.export import export_trace
     from fathom.runs.outline import format_tree, to_json
+    from fathom.serving.cli.files import check_documents
     from fathom.serving.cli.output import format_traces, show, show_outcome
 
     _check_options(trace_id, delete=delete, otel=otel, content=content)
@@ -50,6 +52,8 @@ def trace(
             deleted_id = engine.traces.delete(trace_id)
             show_outcome({"deleted": deleted_id}, f"{deleted_id} deleted", as_json=as_json)
         elif otel is not None:
+            if "://" not in otel:
+                check_documents(Path(otel), engine)
             record = engine.traces.get(trace_id)
             outcome = export_trace(record, otel, content=content, offline=engine.settings.offline)
             show_outcome({"exported": record.id, "target": otel}, outcome, as_json=as_json)
