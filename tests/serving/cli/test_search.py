@@ -61,6 +61,23 @@ def test_lines_around_an_excerpt_are_shown_on_request(filled: CommandRunner) -> 
     assert shown["text"].startswith("Fees\n")
 
 
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_a_filter_with_a_part_of_a_path_is_explained(
+    filled: CommandRunner,
+    corpus: Path,  # noqa: F811
+    command: str,
+) -> None:
+    file = corpus / "fees.md"
+    for condition in ("path^=corp", "path=corpus/fees.md", f"path=corpus/fees.md,{corpus.parent}"):
+        ran = filled(command, QUERY, "--filter", condition)
+        (line,) = ran.err.splitlines()
+        assert "a path is whole, such as 'path" in line, condition
+    ran = filled(command, QUERY, "--filter", f"path^={corpus.name}", "--brief", "--json")
+    assert f"'path^={Path.cwd() / corpus.name}'" in ran.err
+    for condition in (f"path^={corpus}", f"path={file}", "path^=https://", "path!=corpus"):
+        assert "a path is whole" not in filled(command, QUERY, "--filter", condition).err
+
+
 def read_lines(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 

@@ -26,11 +26,14 @@ from fathom.serving.cli.options import (
     TokensOption,
     build_engine,
     collect_run_flags,
+    note_partial_paths,
     note_warnings,
     note_writer,
 )
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from collections.abc import Sequence
+
     from fathom.engine import Engine
     from fathom.types import Answer
 
@@ -88,7 +91,7 @@ def ask(
     def answer_question(engine: "Engine", text: str) -> "Answer":
         listener = make_step_listener()
         answer = engine.ask(text, filters=filters or (), history=turns, listener=listener)
-        note_warnings(answer.warnings if brief else ())
+        _note_remarks(engine, answer, filters or (), is_brief=brief)
         return answer
 
     def serialize(engine: "Engine", answer: "Answer") -> dict[str, Any]:
@@ -121,6 +124,15 @@ def ask(
             show(f"\n{engine.traces.explain(answer)}")
         sys.stdout.flush()
     return choose_exit_code(answer)
+
+
+def _note_remarks(
+    engine: "Engine", answer: "Answer", filters: "Sequence[str]", *, is_brief: bool
+) -> None:
+    """Write remarks on an answer to stderr, those that the answer itself does not show."""
+    note_warnings(answer.warnings if is_brief else ())
+    if answer.status == "abstained":
+        note_partial_paths(engine, filters)
 
 
 def choose_exit_code(answer: "Answer") -> int:

@@ -157,8 +157,15 @@ def note_lacking_vectors(engine: "Engine") -> None:
 
 def note_unmet_filters(engine: "Engine", filters: Sequence[str]) -> None:
     """Write the conditions that no document can meet to stderr."""
-    for line in engine.check_filters(filters):
-        sys.stderr.write(f"fathom: {line}\n")
+    note_warnings(engine.check_filters(filters))
+    note_partial_paths(engine, filters)
+
+
+def note_partial_paths(engine: "Engine", filters: Sequence[str]) -> None:
+    """Write the conditions on paths that no document meets, because a path is whole, to stderr."""
+    from fathom.serving.cli.path_filters import describe_partial_paths
+
+    note_warnings(describe_partial_paths(engine, filters))
 
 
 def note_warnings(warnings: Sequence[str]) -> None:
