@@ -1,4 +1,5 @@
 import io
+import re
 import zipfile
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -383,6 +384,128 @@ def test_the_titles_of_charts_stand_behind_the_rows_of_their_sheet() -> None:
         "Visits in thousands",
     ]
     assert parsed.blocks[-1].page == 2
+
+
+def draw(book: Workbook, *anchors: str) -> bytes:
+    """Add things to the drawing of a workbook that has one chart."""
+    drawn = io.BytesIO()
+    added = "".join(anchors).replace("<", "<xdr:").replace("<xdr:/", "</xdr:")
+    added = re.sub(r"(</?)xdr:a:", r"\1a:", added)
+    with zipfile.ZipFile(io.BytesIO(save_book(book))) as archive, zipfile.ZipFile(drawn, "w") as z:
+        for name in archive.namelist():
+            part = archive.read(name).decode()
+            if name.endswith("drawing1.xml"):
+                main = "http://schemas.openxmlformats.org/drawingml/2006/"
+                inner = re.sub(r"^.*?<wsDr[^>]*>|</wsDr>$", "", part, flags=re.DOTALL)
+                part = (
+                    f'<xdr:wsDr xmlns:xdr="{main}spreadsheetDrawing" xmlns:a="{main}main" '
+                    f'xmlns="{main}spreadsheetDrawing">{added}{inner}</xdr:wsDr>'
+                )
+            z.writestr(name, part)
+    return drawn.getvalue()
+
+
+def box(row: int, *paragraphs: str, inside: str = "{}", **attributes: str) -> str:
+    """Return a text box at a row of a sheet."""
+    texts = "".join(f"<a:p><a:r><a:t>{text}</a:t></a:r></a:p>" for text in paragraphs)
+    hidden = attributes.pop("hidden", "0")
+    stated = "".join(f' {name}="{value}"' for name, value in attributes.items())
+    shape = (
+        f'<sp{stated}><nvSpPr><cNvPr id="9" name="Box" hidden="{hidden}"/></nvSpPr>'
+        f"<txBody>{texts}</txBody></sp>"
+    )
+    place = f"<from><col>0</col><row>{row}</row></from>"
+    return f"<twoCellAnchor>{place}{inside.format(shape)}</twoCellAnchor>"
+
+
+def make_charted(sheet: str = "Sheet1") -> Workbook:
+    """Return a workbook with a chart on its only sheet."""
+    book = make_sheet([["Month", "Visits"], ["May", 3]], title=sheet)
+    chart = BarChart()
+    chart.title = "Visits of the library"
+    chart.add_data(Reference(book.active, min_col=2, min_row=1, max_row=2), titles_from_data=True)
+    book.active.add_chart(chart, "D2")
+    return book
+
+
+def test_text_boxes_are_read_from_top_to_bottom_before_the_charts() -> None:
+    data = draw(
+        make_charted(),
+        box(20, "Closed on 24 December.", inside="<grpSp>{}</grpSp>"),
+        box(5, "Figures are provisional.", "Ask Ada."),
+        box(1, "a cell", textlink="Sheet1!$A$1"),
+        box(2, "nobody sees this", hidden="1"),
+    )
+    parsed = parse(data)
+    assert parsed.text.split("\n\n")[1:] == [
+        "Figures are provisional.",
+        "Ask Ada.",
+        "Closed on 24 December.",
+        "Visits of the library",
+    ]
+    assert "hidden text left out in 1 place" in parsed.unread
+
+
+def test_a_sheet_of_text_boxes_alone_is_read() -> None:
+    book = Workbook()
+    book.active.title = "Rules"
+    chart = BarChart()
+    chart.add_data(Reference(book.active, min_col=2, min_row=1, max_row=2))
+    book.active.add_chart(chart, "D2")
+    parsed = parse(draw(book, box(3, "Twelve items may be borrowed.")))
+    assert parsed.text.split("\n\n") == ["Rules", "Twelve items may be borrowed."]
+
+
+def test_a_sheet_that_is_a_chart_has_its_name_its_titles_and_its_place() -> None:
+    book = make_sheet([["Month", "Visits"], ["May", 3]], title="Sheet1")
+    for name, title in (("Trend", "Visits of the library"), ("Chart1", "Visits in May")):
+        chart = BarChart()
+        chart.title = title
+        data = Reference(book.active, min_col=2, min_row=1, max_row=2)
+        chart.add_data(data, titles_from_data=True)
+        book.create_chartsheet(name, 0).add_chart(chart)
+    parsed = parse(save_book(book))
+    texts = [(block.span.cut(parsed.text), block.page) for block in parsed.blocks]
+    assert texts == [
+        ("Visits in May", 1),
+        ("Trend", 2),
+        ("Visits of the library", 2),
+        ("Month | Visits", 3),
+        ("Month: May | Visits: 3", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "printed"),
+    [
+        ('@" kg"', "12", "12 kg"),
+        ('"No. "@', "7b", "No. 7b"),
+        ('0;-0;0;"about "@" kg"', "12", "about 12 kg"),
+        ('0" kg";@" left"', "none", "none left"),
+        ("_(@_)", "none", "none"),
+        ('0" kg"', "none", "none"),
+        ('0;-0;0;"x"', "none", "none"),
+        ("0;-0;0;", "none", "none"),
+        (";;", "none", "none"),
+        (";;;@", "none", "none"),
+    ],
+)
+def test_a_text_has_the_words_that_its_format_prints(form: str, value: str, printed: str) -> None:
+    book = make_sheet([["Weight", value]], title="Sheet1")
+    book.active["B1"].number_format = form
+    assert read_lines(save_book(book)) == [f"Weight | {printed}"]
+
+
+@pytest.mark.parametrize(
+    ("form", "value"),
+    [(";;;", 5), (";;;", "secret"), (";;;", True), (";;", 5), (";", -5), (";;;@", 5)],
+)
+def test_a_value_that_its_format_hides_is_left_out_and_counted(form: str, value: object) -> None:
+    book = make_sheet([["Weight", value]], title="Sheet1")
+    book.active["B1"].number_format = form
+    parsed = parse(save_book(book))
+    assert parsed.text == "Weight"
+    assert "hidden text left out in 1 place" in parsed.unread
 
 
 def test_comments_are_not_read() -> None:

@@ -74,23 +74,48 @@ class NumberFormat:
         is_date: Whether it prints a number as a date or a time.
         is_duration: Whether it prints a number as hours, minutes or seconds.
         parts: Its parts for numbers; empty if they print nothing but the number.
+        around: The words before and behind a text.
+        hides_numbers: Whether it prints nothing for any number.
+        hides_texts: Whether it prints nothing at all, neither for numbers nor for texts.
     """
 
     is_date: bool = False
     is_duration: bool = False
     parts: tuple[_Part, ...] = ()
+    around: tuple[str, str] = ("", "")
+    hides_numbers: bool = False
+    hides_texts: bool = False
 
 
 @lru_cache
 def read_format(form: str) -> NumberFormat:
     """Return what a number format says, such as `#,##0.00 "USD"`."""
-    stated = _split_parts(form)[:_MOST_PARTS] if len(form) <= _LONGEST else []
-    parts = [_read_part(part, at) for at, part in enumerate(stated)]
+    stated = _split_parts(form) if len(form) <= _LONGEST else []
+    parts = [_read_part(part, at) for at, part in enumerate(stated[:_MOST_PARTS])]
+    hides_numbers = len(stated) > 1 and not any(map(_prints, stated[:_MOST_PARTS]))
     return NumberFormat(
         is_date_format(form),
         is_timedelta_format(form),
         () if all(part.is_plain for part in parts) else tuple(parts),
+        _read_around(stated[-1] if stated else ""),
+        hides_numbers,
+        # A part for texts that is empty beside others is rather a stray semicolon.
+        hides_numbers and len(stated) > _MOST_PARTS and not _prints(stated[_MOST_PARTS]),
     )
+
+
+def _prints(part: str) -> bool:
+    """Return whether a part of a format prints anything but spaces."""
+    return any(kind != "text" or text.strip() for kind, text in _list_tokens(part)[0])
+
+
+def _read_around(part: str) -> tuple[str, str]:
+    """Return the words before and behind the text that the last part of a format prints."""
+    tokens, _ = _list_tokens(part)
+    if ("@", "@") not in tokens:
+        return "", ""
+    at = tokens.index(("@", "@"))
+    return _join_texts(tokens[:at]).lstrip(), _join_texts(tokens[at + 1 :]).rstrip()
 
 
 def print_number(value: float, form: NumberFormat) -> str:
@@ -111,6 +136,12 @@ def print_number(value: float, form: NumberFormat) -> str:
     digits = text.removeprefix("-")
     sign = "" if digits == text or _says_minus(part, form.parts) else "-"
     return f"{sign}{part.before}{_print_code(digits, part.groups)}{part.after}"
+
+
+def print_text(text: str, form: NumberFormat) -> str:
+    """Return a text with the words that its format prints around it, such as a unit."""
+    before, after = form.around
+    return f"{before}{text}{after}" if text else text
 
 
 def read_date(value: float, form: NumberFormat, *, from_1904: bool) -> object:

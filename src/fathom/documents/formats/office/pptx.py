@@ -20,7 +20,7 @@ from fathom.documents.formats.office.package import (
     get_relation_id,
 )
 from fathom.documents.formats.office.pictures import Pictures
-from fathom.documents.formats.superscripts import choose_sign
+from fathom.documents.formats.office.shapes import list_paragraphs, read_paragraph
 from fathom.documents.xml_members import (
     Element,
     find_child,
@@ -98,7 +98,9 @@ class _Slide:
         self._builder.skip_hidden(drop_hidden_text(tree, self._edges))
         shapes = list(_iter_shapes(tree))
         titles = [shape for shape in shapes if _get_placeholder(shape) in _TITLES]
-        title = " ".join(_read_text(p) for shape in titles for p in _list_paragraphs(shape)).strip()
+        title = " ".join(
+            read_paragraph(p) for shape in titles for p in list_paragraphs(shape)
+        ).strip()
         self._builder.add_heading(title or usual_title, 1)
         self._add_shapes(shape for shape in shapes if _get_placeholder(shape) not in _TITLES)
         self._add_notes()
@@ -117,11 +119,11 @@ class _Slide:
 
     def _add_text(self, shape: Element) -> None:
         """Add the paragraphs of a shape, as list items or as prose."""
-        paragraphs = [p for p in _list_paragraphs(shape) if _read_text(p).strip()]
+        paragraphs = [p for p in list_paragraphs(shape) if read_paragraph(p).strip()]
         placeholder = _get_placeholder(shape)
         is_list = placeholder is not None and placeholder not in _PLAIN and len(paragraphs) > 1
         for paragraph, label in zip(paragraphs, _make_labels(paragraphs, is_list), strict=True):
-            self._builder.add_labelled(_read_text(paragraph), label)
+            self._builder.add_labelled(read_paragraph(paragraph), label)
 
     def _add_frame(self, frame: Element) -> None:
         """Add the tables, charts and diagrams in a frame."""
@@ -159,8 +161,8 @@ class _Slide:
             self._builder.skip_hidden(drop_hidden_runs(root))
         for shape in [] if root is None else iter_descendants(root, "sp"):
             if _get_placeholder(shape) not in {None, *_FURNITURE}:
-                for paragraph in _list_paragraphs(shape):
-                    self._builder.add_paragraph(_read_text(paragraph))
+                for paragraph in list_paragraphs(shape):
+                    self._builder.add_paragraph(read_paragraph(paragraph))
 
 
 def _iter_shapes(tree: Element) -> Iterator[Element]:
@@ -190,28 +192,6 @@ def _locate_shape(shape: Element) -> tuple[int, int]:
             top = parse_number(get_attribute(offset, "y")) // _SAME_LINE
             return top, parse_number(get_attribute(offset, "x"))
     return -(10**9), 0
-
-
-def _list_paragraphs(shape: Element) -> list[Element]:
-    """Return the paragraphs of a shape or cell."""
-    body = find_child(shape, "txBody")
-    return [] if body is None else list(iter_children(body, "p"))
-
-
-def _read_text(paragraph: Element) -> str:
-    """Return the text of a paragraph, with signs before superscripts and subscripts."""
-    words: list[str] = []
-    last = 0
-    for piece in iter_descendants(paragraph, "t", "br"):
-        properties = find_child(piece.getparent(), "rPr")
-        baseline = get_attribute(properties, "baseline") if properties is not None else None
-        shift = parse_number((baseline or "").removesuffix("%"))
-        if shift and shift != last:
-            sign = choose_sign("".join(words[-1:]), piece.text or "", raised=shift > 0)
-            words.append(sign)
-        words.append("\n" if get_local_name(piece) == "br" else piece.text or "")
-        last = shift
-    return "".join(words).replace("\u00ad", "")  # a soft hyphen parts no word
 
 
 def _make_labels(paragraphs: list[Element], is_list: bool) -> list[str]:
@@ -260,7 +240,7 @@ def _format_number(value: int, kind: str) -> str:
 
 def _read_cell(cell: Element) -> str:
     """Return the text of a cell, a line for each paragraph."""
-    return "\n".join(_read_text(paragraph) for paragraph in _list_paragraphs(cell))
+    return "\n".join(read_paragraph(paragraph) for paragraph in list_paragraphs(cell))
 
 
 def _is_covered(cell: Element) -> bool:

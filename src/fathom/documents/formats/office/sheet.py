@@ -19,7 +19,12 @@ from fathom.documents.formats.office.cells import (
     limit_cells,
     spread_merges,
 )
-from fathom.documents.formats.office.number_format import NumberFormat, print_number, read_date
+from fathom.documents.formats.office.number_format import (
+    NumberFormat,
+    print_number,
+    print_text,
+    read_date,
+)
 from fathom.documents.xml_members import Element, iter_elements
 
 _MOST_EMPTY_ROWS = 1_000
@@ -37,6 +42,8 @@ _find_column = lru_cache(1_000)(column_index_from_string)
 _EMPTY = SheetCell("", is_text=False)
 _STRUCK = SheetCell("", is_text=False, bold=True)
 """A cell that is struck through, so that its text no longer holds."""
+_HIDDEN = SheetCell("", is_text=False)
+"""A cell whose format prints nothing, so that no reader sees its value."""
 
 
 class CellStyle(NamedTuple):
@@ -91,7 +98,7 @@ def read_rows(
     """Return the rows of a worksheet up to the last one with text.
 
     A short text of merged cells is repeated in each of their rows that has other text. Text that is
-    struck through is left out.
+    struck through or that its format hides is left out.
 
     Args:
         stream: The XML of the worksheet.
@@ -140,11 +147,20 @@ def make_printer(
             rest = strings.unstruck.get(int(text), "").strip() if kind == "s" else ""
             return SheetCell(rest, is_text=True, bold=style.is_bold) if rest else _STRUCK
         value = strings.texts[int(text)] if kind == "s" else _read_value(kind, text, style, epoch)
-        if isinstance(value, float | int) and not isinstance(value, bool):
-            return SheetCell(print_number(value, style.form), is_text=False, bold=style.is_bold)
-        return SheetCell(format_value(value).strip(), isinstance(value, str), style.is_bold)
+        if style.form.hides_texts if isinstance(value, str) else style.form.hides_numbers:
+            return _HIDDEN
+        if isinstance(value, str):
+            return SheetCell(print_text(value.strip(), style.form), bold=style.is_bold)
+        return SheetCell(_print_plain(value, style.form), is_text=False, bold=style.is_bold)
 
     return print_value
+
+
+def _print_plain(value: object, form: NumberFormat) -> str:
+    """Return a number as its format prints it, and a date or a truth value."""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return print_number(value, form)
+    return format_value(value).strip()
 
 
 def _read_value(kind: str, text: str, style: CellStyle, epoch: datetime) -> object:
@@ -168,7 +184,7 @@ class _SheetReader:
     Attributes:
         print_value: The function that prints a cell, as `make_printer` returns it.
         merges: The ranges of merged cells, complete once all rows have been read.
-        struck: The number of cells and of runs in them that are struck through, so far.
+        struck: The number of cells and of runs in them that are struck through or hidden, so far.
     """
 
     print_value: Callable[[str, int, str], SheetCell]
@@ -199,7 +215,7 @@ class _SheetReader:
             column = _find_column(place.rstrip(_DIGITS)) if place else column + 1
             cell = self._read_cell(element, place)
             if not cell.text:
-                self.struck += cell is _STRUCK
+                self.struck += cell is _STRUCK or cell is _HIDDEN
                 continue
             if column > len(cells):
                 cells.extend(repeat(_EMPTY, column - len(cells) - 1))

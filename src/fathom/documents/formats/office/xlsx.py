@@ -15,7 +15,7 @@ from openpyxl.xml.constants import SHARED_STRINGS
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.cells import add_rows
-from fathom.documents.formats.office.figures import list_titles
+from fathom.documents.formats.office.drawing import read_drawings
 from fathom.documents.formats.office.number_format import read_format
 from fathom.documents.formats.office.package import OfficePackage
 from fathom.documents.formats.office.sheet import (
@@ -28,7 +28,10 @@ from fathom.documents.formats.office.sheet import (
 from fathom.documents.formats.office.strict import translate_names
 
 # The names that programs give to sheets without a name; they are no headings.
-_UNNAMED = re.compile(r"(Sheet|Lembar|Tabelle|Feuil|Hoja|Blad|Foglio|Planilha) ?\d+")
+_UNNAMED = re.compile(
+    r"(Sheet|Lembar|Tabelle|Feuil|Hoja|Blad|Foglio|Planilha"
+    r"|Chart|Bagan|Diagramm|Graph|Gr[áa]fico|Grafiek) ?\d+"
+)
 
 
 def parse(data: bytes) -> ParsedDocument:
@@ -54,7 +57,7 @@ def parse(data: bytes) -> ParsedDocument:
 
 
 def _add_sheets(data: bytes, package: OfficePackage, builder: Builder) -> None:
-    """Add the sheets in the order of the workbook, each with the titles of its charts."""
+    """Add the sheets in the order of the workbook, each with its text boxes and charts."""
     # The library reads the workbook and its styles, but not the cells and their texts.
     reader = ExcelReader(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
     reader.read_manifest()
@@ -64,33 +67,19 @@ def _add_sheets(data: bytes, package: OfficePackage, builder: Builder) -> None:
     builder.skip_hidden(strings.struck)
     print_value = make_printer(strings, reader.wb.epoch, _style_cells(reader.wb))
     links = [(sheet.name, link) for sheet, link in reader.parser.find_sheets()]
-    sheets = [
-        (name, link.target)
-        for name, link in links
-        if link.target in reader.valid_files and "chartsheet" not in link.Type
-    ]
-    for number, (name, part) in enumerate(sheets, start=1):
-        with reader.archive.open(part) as stream:
+    sheets = [(name, link) for name, link in links if link.target in reader.valid_files]
+    for number, (name, link) in enumerate(sheets, start=1):
+        # A sheet that is a chart has no cells.
+        with reader.archive.open(link.target) as stream:
             rows = read_rows(stream, print_value, builder.skip_hidden)
         builder.set_page(number)
-        titles = _list_chart_titles(package, part)
-        if (rows or titles) and not _UNNAMED.fullmatch(name):
+        drawn = read_drawings(package, link.target)
+        builder.skip_hidden(drawn.hidden)
+        if (rows or drawn.paragraphs) and not _UNNAMED.fullmatch(name):
             builder.add_heading(name, 1)
         add_rows(builder, rows)
-        for title in titles:
-            builder.add_paragraph(title)
-
-
-def _list_chart_titles(package: OfficePackage, sheet: str) -> list[str]:
-    """Return the titles of the charts on a sheet and of their axes; their values are in cells."""
-    charts = (
-        package.read_part(link.target)
-        for drawing in package.list_relations(sheet)
-        if drawing.kind == "drawing"
-        for link in package.list_relations(drawing.target)
-        if link.kind == "chart"
-    )
-    return [title for chart in charts if chart is not None for title in list_titles(chart)]
+        for paragraph in drawn.paragraphs:
+            builder.add_paragraph(paragraph)
 
 
 def _read_strings(reader: Any) -> SharedTexts:  # noqa: ANN401 - the library has no types
