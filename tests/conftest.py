@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from experiments.lab.kept_outputs import KeepingCache, KeptOutputs, load_models_through
 from hypothesis import settings
 from tests.factories import SAMPLES, engine_at
 from tests.inside_server import InsideServer, serve_inside
@@ -16,8 +17,6 @@ from tests.real_model import RealModel, explain_absence
 from tests.spare_processes import keep_reading_processes
 
 from fathom import Engine
-from fathom.assembly.models import Models
-from fathom.models.cache import ModelCache
 from fathom.serving.cli.app import GARBAGE_AFTER
 from fathom.settings import Settings
 
@@ -87,10 +86,12 @@ def make_once(place: Path, make: Callable[[Path], None]) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _load_models_once() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Models, "cache", ModelCache())
+def _load_models_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    # Half of all pairs that tests of this run let the cross-reader read were read by another test.
+    outputs = KeptOutputs(locate_shared_folder(tmp_path_factory) / "readings.db")
+    with load_models_through(KeepingCache(outputs)):
         yield
+    outputs.close()
 
 
 @pytest.fixture(scope="session", autouse=True)
