@@ -38,7 +38,7 @@ def hostile_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient
     )
     lines = "\n".join(json.dumps(record) for record in records)
     Path(folder / "harbours.jsonl").write_text(f"{lines}\n", encoding="utf-8")
-    tree = {"index.directory": str(folder / "index"), "offline": True}
+    tree = {"index.directory": str(folder / "index"), "offline": True, "ask.chunks": 1}
     with Engine(parse_settings(tree)) as engine:
         engine.ingest([folder / "harbours.jsonl"])
     app = create_app(parse_settings(tree))
