@@ -499,7 +499,7 @@ def loop() -> Iterator[asyncio.Runner]:
 
 
 @given(seed=st.integers())
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_parallel_branches_never_overshoot(loop: asyncio.Runner, seed: int) -> None:
     loop.run(BranchingRun(seed).run())
 

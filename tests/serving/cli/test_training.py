@@ -85,7 +85,7 @@ def test_too_few_questions_to_measure_leave_no_policy(
 def test_curves_and_checkpoints_are_stored(
     run: CommandRunner, records: str, tmp_path: Path
 ) -> None:
-    options = ("--curves", "curve.jsonl", "--checkpoints", "way", "--updates", "60", "--no-measure")
+    options = ("--curves", "curve.jsonl", "--checkpoints", "way", "--updates", "50", "--no-measure")
     assert run("train", "planner", "--records", records, *options).code == 0
     curve = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
     assert [point["update"] for point in curve] == list(range(1, len(curve) + 1))
@@ -95,7 +95,7 @@ def test_curves_and_checkpoints_are_stored(
 
 
 def test_the_policy_is_compared_with_untrained_ones(run: CommandRunner, records: str) -> None:
-    done = run("train", "planner", "--records", records, "--updates", "2")
+    done = run("train", "planner", "--records", records, "--updates", "1")
     for system in ("best fixed sequence", "router by data set", "rules", "hindsight"):
         assert system in done.out
     for alpha in ("0", "0.05", "0.1", "0.2", "0.3"):
