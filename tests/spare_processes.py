@@ -6,10 +6,11 @@ their own.
 """
 
 import os
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
@@ -27,31 +28,36 @@ Kind = tuple[ParseLimits, bool, int, str]
 class SpareProcesses:
     """The processes that wait, at most one of each kind.
 
+    Any thread may take and keep them.
+
     Args:
         folder: Working directory of the processes.
+        starter: The thread that starts the processes, as the system ends a process with the thread
+            that started it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, starter: ThreadPoolExecutor) -> None:
         self._folder = str(folder)
+        self._starter = starter
+        self._lock = Lock()
         self._waiting: dict[Kind, KeptProcess] = {}
 
     def take(self, limits: ParseLimits, folder: str, *, recognises: bool = False) -> ReadingProcess:
         """Return a process that waits, or a new one."""
-        if threading.current_thread() is not threading.main_thread():
-            # The system ends a process with the thread that started it.
-            return ReadingProcess(limits, folder, recognises=recognises)
         kind = limits, recognises, os.geteuid(), list_import_path()
-        process = self._waiting.pop(kind, None)
+        with self._lock:
+            process = self._waiting.pop(kind, None)
         if process is not None and not process.has_ended():
             return process
-        return KeptProcess(self, kind, self._folder)
+        return self._starter.submit(KeptProcess, self, kind, self._folder).result()
 
     def keep(self, kind: Kind, process: "KeptProcess") -> None:
         """Let a process wait, in place of the one that has waited longest."""
-        waiting = [self._waiting.pop(kind, None)]
-        if len(self._waiting) == _MOST:
-            waiting.append(self._waiting.pop(next(iter(self._waiting))))
-        self._waiting[kind] = process
+        with self._lock:
+            waiting = [self._waiting.pop(kind, None)]
+            if len(self._waiting) == _MOST:
+                waiting.append(self._waiting.pop(next(iter(self._waiting))))
+            self._waiting[kind] = process
         for other in filter(None, waiting):
             other.end()
 
@@ -102,8 +108,13 @@ class KeptProcess(ReadingProcess):
 @contextmanager
 def keep_reading_processes(folder: Path) -> Iterator[None]:
     """Let reading processes serve all sandboxes of the body of a `with` statement."""
-    spare = SpareProcesses(folder)
-    with pytest.MonkeyPatch.context() as patch:
+    with (
+        ThreadPoolExecutor(1, "starter-of-reading-processes") as starter,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        # It starts now, as tests compare the threads before and after them.
+        starter.submit(os.getpid).result()
+        spare = SpareProcesses(folder, starter)
         patch.setattr(parent, "ReadingProcess", spare.take)
         yield
-    spare.end()
+        spare.end()
