@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fathom.documents.base import ParseRefusal
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import FathomError
-from fathom.index.base import Entry, IndexWriter, Matrix, SourceRecord
+from fathom.index.base import Entry, IndexReader, IndexWriter, Matrix, SourceRecord
 from fathom.ingest.corpus_places import has_file_id
+from fathom.ingest.earlier_vectors import EarlierVectors
 from fathom.ingest.filling import raise_if_broken
 from fathom.ingest.places import CorpusFiles
 from fathom.ingest.resumable_embedding import ResumableEmbedder
@@ -103,6 +104,7 @@ class Batch:
             for name, embedder in embedders.items()
         }
         self.wait_vectors = wait_vectors
+        self._earlier_vectors = EarlierVectors(writer)
         self._chunker = chunker
         self._most_documents = most_documents
         self._pending: list[PendingDocument] = []
@@ -111,6 +113,10 @@ class Batch:
         # Without vectors the first document is stored at once, so that searches find it early.
         self._room = _FIRST_CHARS if wait_vectors else 0
         self._since = clock()
+
+    def take_vectors_from(self, before: IndexReader) -> None:
+        """Take vectors of unchanged texts from an index that this one is to replace, too."""
+        self._earlier_vectors = EarlierVectors(self.writer, before)
 
     @property
     def is_empty(self) -> bool:
@@ -159,6 +165,10 @@ class Batch:
         free = [pending for pending in self._pending if not self._has_foreign_id(pending, paths)]
         cut, uncut = self._cut_documents(free, paths)
         accepted = [pending for pending in free if pending.document.id not in uncut]
+        for pending, chunks in cut:
+            self._earlier_vectors.keep(
+                pending.source.path, pending.document.id, pending.earlier, chunks
+            )
         entries = list(self._build_entries(cut, report_embedded))
         self.writer.put(entries, [pending.source for pending in accepted])
         self._adapt_size(self.clock() - started)

@@ -70,7 +70,7 @@ def fill_spaces(
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> FillReport:
-    """Embed the stored chunks that have no vectors.
+    """Embed the stored chunks that have no vectors, but for those whose vectors the index keeps.
 
     No document is read again. After an interruption or a kill the finished steps are stored, and
     the next call continues.
@@ -91,7 +91,11 @@ def fill_spaces(
         chunks = writer.list_unembedded_chunks(name, most=size)
         while chunks:
             started = clock()
-            vectors, reasons = embed_texts(embedder, [chunk.context for chunk in chunks])
+            texts = [chunk.context for chunk in chunks]
+            kept = writer.get_kept_vectors(texts, space=name)
+            new = [text for text in texts if text not in kept]
+            made_now, reasons = embed_texts(embedder, new) if new else ({}, {})
+            vectors = {**kept, **made_now}
             filled = {c.id: vectors[c.context] for c in chunks if c.context in vectors}
             writer.fill(name, filled)
             made += len(filled)
@@ -99,7 +103,7 @@ def fill_spaces(
                 EmbeddingRefusal(c, reasons[c.context]) for c in chunks if c.context in reasons
             ]
             report_progress(made, made + writer.count_missing_vectors())
-            size = _adapt_size(size, clock() - started)
+            size = _adapt_size(size, len(new), clock() - started)
             chunks = writer.list_unembedded_chunks(name, most=size, after=chunks[-1].id)
     return FillReport(made, tuple(refused))
 
@@ -230,12 +234,20 @@ class _WorkerFiller:
     def _build_tasks(
         self, space: str, batches: Iterable[Ids], waiting: deque[Ids]
     ) -> Iterator[EmbedTask]:
-        """Yield a task for each batch, and append the ids of its chunks to `waiting`."""
+        """Yield a task for each batch, and append the ids of its chunks to `waiting`.
+
+        Chunks whose vectors the index keeps get these at once.
+        """
         for ids in batches:
-            texts = dict.fromkeys(chunk.context for chunk in self._writer.chunks(ids))
-            if texts:  # without texts the chunks were removed
-                waiting.append(ids)
-                yield EmbedTask(space, tuple(texts))
+            chunks = self._writer.chunks(ids)
+            kept = self._writer.get_kept_vectors([chunk.context for chunk in chunks], space=space)
+            if kept:
+                finished = tuple(chunk.id for chunk in chunks if chunk.context in kept)
+                self._store(space, finished, kept)
+            new = [chunk for chunk in chunks if chunk.context not in kept]
+            if new:  # without new chunks they were removed or have kept vectors
+                waiting.append(tuple(chunk.id for chunk in new))
+                yield EmbedTask(space, tuple(dict.fromkeys(chunk.context for chunk in new)))
 
     def _store(self, space: str, ids: Ids, vectors: Mapping[str, Vector]) -> None:
         """Store the vectors of chunks, and report the progress."""
@@ -289,10 +301,18 @@ def _split_in_halves(ids: Sequence[str]) -> tuple[Ids, ...]:
     return tuple(half for half in halves if half)
 
 
-def _adapt_size(size: int, seconds: float) -> int:
-    """Return the number of chunks for the next step, so that it takes about `STEP_SECONDS`."""
+def _adapt_size(size: int, embedded: int, seconds: float) -> int:
+    """Return the number of chunks for the next step, so that it takes about `STEP_SECONDS`.
+
+    Args:
+        size: The number of chunks for the last step.
+        embedded: The number of its chunks that had to be embedded.
+        seconds: The seconds that it took.
+    """
+    if not embedded:  # such a step tells nothing about the next one, in which all may have to be
+        return max(size, min(2 * size, WORKER_BATCH_CHUNKS))
     # The size at most doubles, so that one very fast step does not lead to a very long one.
-    return max(1, min(MAX_STEP_CHUNKS, 2 * size, int(size * STEP_SECONDS / max(seconds, 1e-3))))
+    return max(1, min(MAX_STEP_CHUNKS, 2 * size, int(embedded * STEP_SECONDS / max(seconds, 1e-3))))
 
 
 def describe_missing_vectors(lacking: int) -> tuple[str, ...]:

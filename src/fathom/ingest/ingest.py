@@ -89,6 +89,8 @@ class Ingester:
         self._writer, self._files, self._clock = batch.writer, batch.files, batch.clock
         self._sandbox = sandbox
         self._before = before
+        if before is not None:
+            batch.take_vectors_from(before)
         self._is_late = is_late
         self._pool = None if workers is None else WorkerPool(workers)
         self._is_requested: Callable[[str], bool] = lambda _place: False
