@@ -167,12 +167,13 @@ def make_entries(count: int, chance: random.Random) -> Iterator[Entry]:
         yield entry(f"d{number}", [f"word{number % 7} secret{number} shared."], [vector.tolist()])
 
 
-def test_random_viewers_see_what_they_may_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("viewers", [20, pytest.param(50, marks=pytest.mark.slow)])
+def test_random_viewers_see_what_they_may_and_nothing_else(tmp_path: Path, viewers: int) -> None:
     chance = random.Random(37)
     count, groups = 2_000, [f"g{number}" for number in range(200)]
     readers = [tuple(chance.sample(groups, chance.choice([0, 1, 1, 2]))) for _ in range(count)]
     rules = [ReadingRule(f"/c/d{number}", names) for number, names in enumerate(readers)]
-    users = [frozenset(chance.sample(groups, chance.randrange(12))) for _ in range(50)]
+    users = [frozenset(chance.sample(groups, chance.randrange(12))) for _ in range(viewers)]
     with open_writer(tmp_path, IDENTITY) as writer:
         # Half of the documents come before the rights, half after them.
         entries = list(make_entries(count, chance))
