@@ -1,6 +1,8 @@
 """Chunks whose text an earlier version had keep its vectors, in an update and in a rebuild."""
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 from tests.factories import disable_sandbox
 
 from fathom.engine import Engine
+from fathom.index.embedded.schema import FILE
 from fathom.models.base import Embedder, Matrix
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
@@ -145,6 +148,24 @@ def test_a_rebuild_with_another_embedder_takes_no_vector(manual: Path, tmp_path:
     with open_engine(tmp_path, other) as engine:
         engine.ingest([manual.parent], rebuild=True)
     assert len(other.texts) == chunks
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_a_damaged_document_is_replaced_and_embedded_anew(
+    manual: Path, tmp_path: Path, rebuild: bool
+) -> None:
+    embedder = NotingEmbedder()
+    with open_engine(tmp_path, embedder) as engine:
+        engine.ingest([manual.parent])
+        chunks = engine.status().chunks
+    with closing(sqlite3.connect(tmp_path / "index" / FILE)) as connection, connection:
+        connection.execute("UPDATE contents SET text = replace(text, 'pier', 'lock')")
+    embedder.texts.clear()
+    write_manual(manual, "at the mole")
+    with open_engine(tmp_path, embedder) as engine:
+        engine.ingest([manual.parent], rebuild=rebuild)
+        assert engine.verify() == []
+    assert len(embedder.texts) == chunks
 
 
 def test_workers_embed_no_text_that_the_old_index_has(manual: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fathom.documents.base import ParseRefusal
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import FathomError
-from fathom.index.base import Entry, IndexReader, IndexWriter, Matrix, SourceRecord
+from fathom.index.base import Entry, IndexReader, IndexWriter, Matrix, SourceRecord, Vector
 from fathom.ingest.corpus_places import has_file_id
 from fathom.ingest.earlier_vectors import EarlierVectors
 from fathom.ingest.filling import raise_if_broken
@@ -165,10 +165,7 @@ class Batch:
         free = [pending for pending in self._pending if not self._has_foreign_id(pending, paths)]
         cut, uncut = self._cut_documents(free, paths)
         accepted = [pending for pending in free if pending.document.id not in uncut]
-        for pending, chunks in cut:
-            self._earlier_vectors.keep(
-                pending.source.path, pending.document.id, pending.earlier, chunks
-            )
+        self._keep_earlier_vectors(cut)
         entries = list(self._build_entries(cut, report_embedded))
         self.writer.put(entries, [pending.source for pending in accepted])
         self._adapt_size(self.clock() - started)
@@ -224,6 +221,20 @@ class Batch:
             except ParseRefusal as refusal:
                 uncut[key] = refusal
         return cut, uncut
+
+    def _keep_earlier_vectors(
+        self, cut: Sequence[tuple[PendingDocument, tuple[Chunk, ...]]]
+    ) -> None:
+        """Keep the vectors of chunks whose text an earlier version has, before it is replaced."""
+        vectors: dict[str, dict[str, Vector]] = {}
+        for pending, chunks in cut:
+            for space, by_text in self._earlier_vectors.find(
+                pending.source.path, pending.document.id, pending.earlier, chunks
+            ):
+                vectors.setdefault(space, {}).update(by_text)
+        for space, by_text in vectors.items():
+            if by_text:
+                self.writer.keep_vectors(by_text, space=space)
 
     def _build_entries(
         self,

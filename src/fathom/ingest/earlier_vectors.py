@@ -1,13 +1,14 @@
-"""Vectors of an earlier version of a document, kept for the chunks whose text is the same.
+"""Vectors of an earlier version of a document, for the chunks whose text is the same.
 
 Most chunks of a file that has changed read as before, and so do nearly all chunks of an index that
-is made anew. The index keeps the vectors of these texts before the earlier version goes, and
-whatever makes vectors takes the kept ones first.
+is made anew. Their vectors are kept in the index before the earlier version goes, and whatever
+makes vectors takes the kept ones first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fathom.index.base import Entry, IndexReader, IndexStatus, IndexWriter, Matrix, SourceRecord
+from fathom.errors import FathomError
+from fathom.index.base import Entry, IndexReader, IndexStatus, IndexWriter, SourceRecord, Vector
 from fathom.types import Chunk
 
 _EMBEDDER = "embedder."
@@ -28,56 +29,57 @@ class EarlierVectors:
         self._before = before
         self._common = frozenset(_list_common_spaces(before, writer)) if before else frozenset()
 
-    def keep(
+    def find(
         self, place: str, document_id: str, earlier: SourceRecord | None, chunks: Sequence[Chunk]
-    ) -> None:
-        """Keep the vectors of earlier chunks whose texts are those of new chunks.
+    ) -> Iterator[tuple[str, dict[str, Vector]]]:
+        """Yield the vectors of earlier chunks whose texts are those of new chunks.
 
         Args:
             place: The place of the document.
             document_id: The id of the document.
             earlier: The index's record of the place; `None` if it has none.
             chunks: The chunks of the document that is about to be stored.
+
+        Yields:
+            The name of a space and vectors by text. A space may come twice.
         """
         texts = frozenset(chunk.context for chunk in chunks)
         if earlier is not None and earlier.document_id is not None:
-            self._keep_matching(self._writer.get_entry(earlier.document_id), texts)
+            yield from _select_vectors(_read_entry(self._writer, earlier.document_id), texts)
         if self._before is not None and self._common:
-            self._keep_matching(_find_entry(self._before, place, document_id), texts, self._common)
+            entry = _find_entry(self._before, place, document_id)
+            selected = _select_vectors(entry, texts)
+            yield from (item for item in selected if item[0] in self._common)
 
-    def _keep_matching(
-        self, entry: Entry | None, texts: frozenset[str], spaces: frozenset[str] | None = None
-    ) -> None:
-        """Keep the vectors of the chunks of an entry that have one of these texts.
 
-        Args:
-            entry: The entry; `None` for nothing.
-            texts: The texts.
-            spaces: The names of the spaces; `None` for all.
-        """
-        if entry is None:
-            return
-        for space, matrix in _iterate_matrices(entry):
-            if spaces is None or space in spaces:
-                rows = zip(entry.chunks, matrix, strict=True)
-                vectors = {chunk.context: row for chunk, row in rows if chunk.context in texts}
-                self._writer.keep_vectors(vectors, space=space)
+def _select_vectors(
+    entry: Entry | None, texts: frozenset[str]
+) -> Iterator[tuple[str, dict[str, Vector]]]:
+    """Yield the vectors of the chunks of an entry that have one of these texts, by space."""
+    if entry is None:
+        return
+    main = {} if entry.vectors is None else {"": entry.vectors}
+    for space, matrix in {**main, **entry.more}.items():
+        rows = zip(entry.chunks, matrix, strict=True)
+        yield space, {chunk.context: row for chunk, row in rows if chunk.context in texts}
 
 
 def _find_entry(index: IndexReader, place: str, document_id: str) -> Entry | None:
     """Return the entry of a document; if the index lacks it, of the one that its place had."""
-    entry = index.get_entry(document_id)
+    entry = _read_entry(index, document_id)
     source = index.get_source(place) if entry is None else None
     if source is None or source.document_id is None:
         return entry
-    return index.get_entry(source.document_id)
+    return _read_entry(index, source.document_id)
 
 
-def _iterate_matrices(entry: Entry) -> Iterator[tuple[str, Matrix]]:
-    """Yield the vectors of an entry by space; `""` is the space that every index has."""
-    if entry.vectors is not None:
-        yield "", entry.vectors
-    yield from entry.more.items()
+def _read_entry(index: IndexReader, document_id: str) -> Entry | None:
+    """Return the entry of a document; `None` without one, or if it is damaged."""
+    try:
+        return index.get_entry(document_id)
+    except FathomError:
+        # Damage must not keep the new version out, which mends it.
+        return None
 
 
 def _list_common_spaces(one: IndexReader, other: IndexReader) -> Iterator[str]:
