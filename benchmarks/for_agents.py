@@ -31,7 +31,7 @@ from fathom.evaluation.datasets import Dataset, DatasetQuestion, find_file, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.models.reading import CrossReader, Reading, ReadingSession
-from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpter
+from fathom.retrieval.excerpts import EXCERPT_CHARS, Excerpter, choose_hit_count
 from fathom.serving.brief import make_brief
 from fathom.serving.cli.output import format_brief, format_excerpts, leave_room
 from fathom.text.language import load_stop_words
@@ -180,12 +180,12 @@ class RememberingSession:
 
 def print_searches(engine: Engine, text: str) -> dict[int, str]:
     """Return what `fathom search` prints, by the characters that it is asked for."""
-    hits = engine.search(text, k=EXCERPT_HITS)
-    documents = engine.documents.load(hits)
     shorten = engine.documents.make_place_names().shorten
     pairs = RememberingReader(engine.assembly.cross_reader)
     outputs = {}
     for chars in LIMITS:
+        hits = engine.search(text, k=choose_hit_count(chars))
+        documents = engine.documents.load(hits)
         excerpter = Excerpter(pairs=pairs, chars=leave_room(chars, hits), shorten=shorten)
         outputs[chars] = format_excerpts(excerpter.make_excerpts(text, hits, documents)) + "\n"
     return outputs

@@ -7,7 +7,15 @@ from tests.factories import hit_with
 
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
-from fathom.retrieval.excerpts import CUT, EXCERPT_CHARS, MARGIN, Excerpter
+from fathom.retrieval.excerpts import (
+    CUT,
+    EXCERPT_CHARS,
+    EXCERPT_HITS,
+    MARGIN,
+    MORE_HITS,
+    Excerpter,
+    choose_hit_count,
+)
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Block, Chunk, Document, Hit, Span
 
@@ -127,6 +135,26 @@ def test_lines_around_an_excerpt_are_those_of_the_document() -> None:
 def test_a_document_that_was_removed_since_the_search_gives_its_path() -> None:
     excerpts = Excerpter(pairs=READER).make_excerpts("q", [FEE_HIT], {}).excerpts
     assert excerpts[0].at == "/docs/fees.md"
+
+
+@pytest.mark.parametrize(("chars", "most"), [(250, 12), (EXCERPT_CHARS, 12), (4_800, 48)])
+def test_more_characters_have_more_sentences_read(chars: int, most: int) -> None:
+    text = "\n\n".join(f"Line {number} costs 40 crowns." for number in range(60))
+    hit, document = build_hit("long", text, 1)
+    texts: list[str] = []
+
+    def note(question: str, chunk: Chunk) -> Reading:
+        texts.append(chunk.text)
+        return read(question, chunk)
+
+    excerpter = Excerpter(pairs=ScriptedCrossReader(note), chars=chars)
+    excerpter.make_excerpts("q", [hit], {"long": document})
+    assert len([text for text in texts if text != hit.chunk.text]) == most
+
+
+def test_more_characters_are_chosen_from_more_hits() -> None:
+    counts = [choose_hit_count(chars) for chars in (None, 250, EXCERPT_CHARS, EXCERPT_CHARS + 1)]
+    assert counts == [EXCERPT_HITS, EXCERPT_HITS, EXCERPT_HITS, MORE_HITS]
 
 
 def test_no_hits_give_no_excerpts() -> None:

@@ -65,6 +65,44 @@ def test_the_best_sentences_come_in_the_order_of_the_text() -> None:
     ]
 
 
+def test_only_the_units_that_promise_most_are_read_by_themselves() -> None:
+    manual = build_manual()
+    read: list[str] = []
+
+    def note(_: str, chunk: Chunk) -> Reading:
+        read.append(chunk.text.splitlines()[-1])
+        return reading(chunk, relevance=0.5, answerable=0.5)
+
+    pruner = EvidencePruner(pairs=ScriptedCrossReader(note), limit=1_000, most_read=2)
+    kept = pruner.prune(Question("Which permit is needed at the pier?"), [manual])
+    # The chunk is read whole, then those of its units that share most words with the question.
+    assert read == [
+        manual.chunk.text.splitlines()[-1],
+        "The pier opens at six.",
+        "A permit is needed.",
+    ]
+    assert list_lines(kept) == ["Mooring", *read[1:]]
+
+
+def test_a_unit_in_which_an_answer_begins_is_read_before_others() -> None:
+    manual = build_manual()
+
+    def read_answer(_: str, chunk: Chunk) -> Reading:
+        return reading(chunk, "South" if "South" in chunk.text else "")
+
+    pruner = EvidencePruner(pairs=ScriptedCrossReader(read_answer), limit=1_000, most_read=1)
+    (kept,) = pruner.prune(Question("Where is the water deepest?"), [manual])
+    assert kept.text.splitlines()[-1] == "South | 7 m"
+
+
+@pytest.mark.parametrize("word", ["Dogs", "fee", "South", "week"])
+def test_as_many_units_as_there_are_give_what_no_limit_gives(word: str) -> None:
+    manual = build_manual()
+    pruner = make_pruner({word: 0.9}, tokens=30)
+    limited = replace(pruner, most_read=100)
+    assert limited.prune(Question("q"), [manual]) == pruner.prune(Question("q"), [manual])
+
+
 def test_a_row_comes_with_the_head_of_its_table() -> None:
     assert prune_manual("South") == ["Berth | Depth", "South | 7 m"]
 

@@ -17,8 +17,14 @@ from fathom.types import SECTION_SEPARATOR, Document, Hit, Place, Span
 
 EXCERPT_CHARS = 1_200
 """The largest number of characters of all excerpts of a search together, by default."""
-EXCERPT_HITS = 20
-"""The number of hits from which the excerpts of a search are chosen."""
+EXCERPT_HITS = 10
+"""The number of hits from which excerpts of at most `EXCERPT_CHARS` characters are chosen."""
+MORE_HITS = 20
+"""The number of hits from which longer excerpts are chosen."""
+_FEWEST_READ = 12
+"""The number of sentences that are read by themselves, at least; few more change what is shown."""
+_CHARS_PER_READ = 100
+"""The characters of excerpts for each sentence that is read by itself, if that gives more."""
 LEAST_SHARE = 0.4
 """The least score of a sentence that is shown, as a share of the best score.
 
@@ -133,8 +139,13 @@ class Excerpter:
         def measure(hit: Hit, spans: Collection[Span]) -> int:
             return _measure(make_excerpt(keep_parts(hit, spans)))
 
-        share = LEAST_SHARE if self.chars <= EXCERPT_CHARS else 0.0
-        pruner = EvidencePruner(pairs=self.pairs, limit=self.chars, share=share, measure=measure)
+        pruner = EvidencePruner(
+            pairs=self.pairs,
+            limit=self.chars,
+            share=LEAST_SHARE if self.chars <= EXCERPT_CHARS else 0.0,
+            measure=measure,
+            most_read=max(_FEWEST_READ, self.chars // _CHARS_PER_READ),
+        )
         pruned = pruner.excerpt(Question(query), hits)
         return Excerpts(
             query=query,
@@ -162,6 +173,15 @@ class Excerpter:
             text = document.text[start:end].strip("\n")
             excerpt = replace(excerpt, start=start, end=end, text=text)
         return replace(excerpt, place=document.place_at(start), path=self.shorten(document.path))
+
+
+def choose_hit_count(chars: int | None) -> int:
+    """Return the number of hits from which excerpts are chosen, unless a caller names one.
+
+    Args:
+        chars: The largest number of characters of all excerpts; `None` for `EXCERPT_CHARS`.
+    """
+    return EXCERPT_HITS if chars is None or chars <= EXCERPT_CHARS else MORE_HITS
 
 
 def _drop_headings(item: PrunedHit) -> PrunedHit:

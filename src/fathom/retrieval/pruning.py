@@ -15,8 +15,9 @@ from itertools import accumulate
 from math import fsum
 
 from fathom.llm.tokens import count_tokens
-from fathom.models.reading import CrossReader, ReadingSession
+from fathom.models.reading import CrossReader, Reading, ReadingSession
 from fathom.question.question import Question
+from fathom.text.content_words import ContentTerms
 from fathom.text.list_runs import find_items, find_lead_start, find_runs
 from fathom.text.quotable import QuotableUnit, list_blocks, list_units
 from fathom.types import HEADS, BlockKind, Chunk, Hit, Span
@@ -110,12 +111,15 @@ class EvidencePruner:
         share: The least score of a unit that is kept, as a share of the best score, in [0, 1].
         measure: A function that returns the size of a hit of which some parts are kept; by default
             the estimated number of tokens, with the headings above them.
+        most_read: The largest number of units that the cross-reader reads by themselves; `None` for
+            all. Units that are not read are not kept.
     """
 
     pairs: CrossReader
     limit: int
     share: float = 0.0
     measure: Callable[[Hit, Collection[Span]], int] = _count_tokens
+    most_read: int | None = None
 
     def prune_each(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
         """Return every hit with its own best parts, in the order of the hits.
@@ -162,7 +166,11 @@ class EvidencePruner:
             ],
             hits,
         )
-        scores = _score_pieces(pieces, hits, self.pairs.open_session(question.text, spans=_SPANS))
+        session = self.pairs.open_session(question.text, spans=_SPANS)
+        chunks = session.read([hit.chunk for hit in hits])
+        if self.most_read is not None:
+            pieces = _choose_promising(question, pieces, hits, chunks, self.most_read)
+        scores = _score_pieces(pieces, hits, chunks, session)
         scores = _add_links(scores, pieces, hits)
         floor = self.share * max(scores, default=0.0)
         # Equal scores keep the order of the hits.
@@ -309,8 +317,50 @@ def _drop_repeated(pieces: Sequence[_Piece], hits: Sequence[Hit]) -> list[_Piece
     return list(first.values())
 
 
+def _choose_promising(
+    question: Question,
+    pieces: Sequence[_Piece],
+    hits: Sequence[Hit],
+    chunks: Sequence[Reading],
+    most: int,
+) -> list[_Piece]:
+    """Return the pieces that promise most before they are read by themselves, in their order.
+
+    Reading each unit by itself takes most of the time of pruning. The promise of a piece is half of
+    the relevance and answerability of its chunk, twice the probabilities of the chunk's answers
+    that begin in the unit, the share of the question's content words in the unit, and 0.5 / rank of
+    the hit.
+
+    Args:
+        question: The question.
+        pieces: The pieces, in the order of the hits.
+        hits: The hits.
+        chunks: The reading of each hit's chunk.
+        most: The largest number of pieces to return.
+    """
+    terms = ContentTerms()
+    asked = terms(question.text)
+
+    def score_promise(place: int) -> float:
+        piece = pieces[place]
+        chunk = chunks[piece.place]
+        words = terms(piece.unit.cut(hits[piece.place].chunk.text))
+        return (
+            (chunk.relevance + chunk.answerable) / 2
+            + 2 * _sum_inside(piece, chunk)
+            + len(asked & words) / max(1, len(asked))
+            + 0.5 / (1 + piece.place)
+        )
+
+    best = sorted(range(len(pieces)), key=score_promise, reverse=True)[:most]
+    return [pieces[place] for place in sorted(best)]
+
+
 def _score_pieces(
-    pieces: Sequence[_Piece], hits: Sequence[Hit], session: ReadingSession
+    pieces: Sequence[_Piece],
+    hits: Sequence[Hit],
+    chunks: Sequence[Reading],
+    session: ReadingSession,
 ) -> list[float]:
     """Return the score of each piece, at least 0.
 
@@ -319,23 +369,24 @@ def _score_pieces(
     0.5 / rank of the hit. The chunk counts because some units are understood only in their context.
     """
     alone = session.read([_make_chunk(piece, hits[piece.place].chunk) for piece in pieces])
-    chunks = session.read([hit.chunk for hit in hits])
     scores = []
     for piece, reading in zip(pieces, alone, strict=True):
         chunk = chunks[piece.place]
-        inside = (
-            span.score
-            for span in chunk.spans
-            if piece.unit.start <= span.span.start < piece.unit.end
-        )
         scores.append(
             reading.relevance
             + reading.answerable
             + (chunk.relevance + chunk.answerable) / 2
-            + fsum(inside)
+            + _sum_inside(piece, chunk)
             + 0.5 / (1 + piece.place)
         )
     return scores
+
+
+def _sum_inside(piece: _Piece, chunk: Reading) -> float:
+    """Return the sum of the probabilities of a chunk's answers that begin in a unit."""
+    return fsum(
+        span.score for span in chunk.spans if piece.unit.start <= span.span.start < piece.unit.end
+    )
 
 
 def _add_links(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from fathom.retrieval.excerpts import EXCERPT_HITS, Excerpts
+from fathom.retrieval.excerpts import Excerpts, choose_hit_count
 from fathom.serving.shapes import (
     Shortener,
     format_address,
@@ -102,7 +102,7 @@ def make_brief(engine: "Engine", answer: Answer, filters: Sequence[str | Filter]
     nearest = None
     if answer.status != "answered":
         query = answer.standalone_question or answer.question
-        hits = engine.search(query, k=EXCERPT_HITS, filters=filters)
+        hits = engine.search(query, k=choose_hit_count(NEAREST_CHARS), filters=filters)
         nearest = engine.excerpt(query, hits, chars=NEAREST_CHARS)
     shorten = engine.documents.make_place_names().shorten
     return Brief(answer=answer, nearest=nearest, shorten=shorten)

@@ -33,7 +33,7 @@ from fathom.index.filters import COLUMNS
 from fathom.jsonable import Json
 from fathom.redaction import open_log
 from fathom.registry import PAPERS
-from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpts
+from fathom.retrieval.excerpts import EXCERPT_CHARS, Excerpts, choose_hit_count
 from fathom.serving.brief import (
     MOST_LINES,
     MOST_TEXT,
@@ -258,8 +258,8 @@ class _Tools:
             Field(ge=1, le=MOST_CHARS, description="Characters of all excerpts of a query."),
         ] = EXCERPT_CHARS,
         k: Annotated[
-            int, Field(ge=1, le=MOST_HITS, description="How many hits to choose from.")
-        ] = EXCERPT_HITS,
+            int | None, Field(ge=1, le=MOST_HITS, description="How many hits to choose from.")
+        ] = None,
         retriever: Annotated[
             str | None,
             Field(description="Way of searching: hybrid, keyword or vector; by default as set."),
@@ -276,7 +276,8 @@ class _Tools:
         runner = self._find_runner(ctx)
 
         def search_one(text: str) -> dict[str, Any]:
-            hits = runner.engine.search(text, k=k, retriever=retriever, filters=filters)
+            count = choose_hit_count(chars) if k is None else k
+            hits = runner.engine.search(text, k=count, retriever=retriever, filters=filters)
             return _serialize_search(runner.engine.excerpt(text, hits, chars=chars))
 
         # One turn for each query: a list of queries must not keep other callers waiting.

@@ -131,14 +131,20 @@ class _Searcher:
         show(format_excerpts(excerpts), link_excerpts(excerpts))
 
     def _find_hits(self, query: str) -> "list[Hit]":
-        from fathom.retrieval.excerpts import EXCERPT_HITS
-
-        k = self.k if self.k is not None or self.shows_chunks else EXCERPT_HITS
-        hits = self.engine.search(query, k=k, retriever=self.retriever, filters=self.filters)
+        hits = self.engine.search(
+            query, k=self._choose_count(), retriever=self.retriever, filters=self.filters
+        )
         _ = self._has_noted_lack
         if not hits:
             note_unmet_filters(self.engine, self.filters)
         return hits
+
+    def _choose_count(self) -> int | None:
+        """Return the number of hits to search for; `None` for the number in the settings."""
+        from fathom.retrieval.excerpts import choose_hit_count
+
+        is_chosen = self.k is not None or self.shows_chunks
+        return self.k if is_chosen else choose_hit_count(self.chars)
 
     @cached_property
     def _has_noted_lack(self) -> bool:

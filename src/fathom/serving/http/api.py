@@ -15,7 +15,7 @@ from fathom.errors import IndexMissing
 from fathom.extensions import list_names
 from fathom.jsonable import Json
 from fathom.registry import PAPERS
-from fathom.retrieval.excerpts import EXCERPT_HITS
+from fathom.retrieval.excerpts import choose_hit_count
 from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
 from fathom.serving.brief import (
@@ -374,7 +374,9 @@ async def search(
 
     def find_hits() -> Any:  # noqa: ANN401 - JSON
         engine = space.engine
-        count = body.k if body.k is not None or body.chars is None else EXCERPT_HITS
+        count = body.k
+        if count is None and body.chars is not None:
+            count = choose_hit_count(body.chars)
         hits = engine.search(body.query, k=count, retriever=body.retriever, filters=body.filters)
         if body.chars is not None:
             excerpts = engine.excerpt(body.query, hits, chars=body.chars)
