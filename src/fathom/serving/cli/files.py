@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom.errors import UsageError
-from fathom.index.base import is_address
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
@@ -125,6 +124,8 @@ def check_documents(output: Path, engine: "Engine") -> None:
         UsageError: If the file cannot be written, is a document, or lies in the folder of the
             index.
     """
+    from fathom.index.base import is_address  # `--help` must not wait for it
+
     check_outputs([output], [engine.directory])
     if not output.is_file():
         return
