@@ -9,10 +9,12 @@ from tests.factories import FEES, QUESTION, disable_sandbox
 
 from fathom.engine import Engine
 from fathom.errors import ModelError
-from fathom.index.embedded.opening import open_reader
+from fathom.index.base import Space
+from fathom.index.embedded.opening import open_reader, open_writer
+from fathom.ingest.filling import fill_spaces
 from fathom.ingest.progress import IngestState
 from fathom.ingest.report import IngestReport
-from fathom.models.base import Matrix
+from fathom.models.base import BULK_MINIMUM, Matrix
 from fathom.serving.cli.output import format_ingest_report
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
@@ -157,6 +159,28 @@ def test_equal_texts_are_embedded_once_in_a_step(tmp_path: Path) -> None:
         assert engine.status().chunks == 40
         assert len(engine.search("same words", retriever="vector", k=40)) == 40
     assert embedder.made < 15
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0.12, BULK_MINIMUM), (1.0, 4), (9.0, 1)])
+def test_a_slow_embedder_gets_enough_texts_for_bulk_if_they_do_not_take_long(
+    tmp_path: Path, seconds: float, most: int
+) -> None:
+    docs, now, sizes = write_corpus(tmp_path, 60), [0.0], list[int]()
+
+    class SlowEmbedder(ObservedEmbedder):
+        def embed(self, texts: Sequence[str]) -> Matrix:
+            now[0] += seconds * len(texts)
+            sizes.append(len(texts))
+            return super().embed(texts)
+
+    with open_engine(tmp_path, ObservedEmbedder()) as engine:
+        engine.ingest([docs])
+        identity = engine.status().identity
+    with open_writer(tmp_path / "index", identity) as writer:
+        writer.create_spaces([Space(name="slow", identity={"model": "slow"})])
+        report = fill_spaces(writer, {"slow": SlowEmbedder()}, clock=lambda: now[0])
+    assert report.made == 60
+    assert max(sizes) == most
 
 
 class RefusingEmbedder(ObservedEmbedder):

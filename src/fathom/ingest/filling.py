@@ -15,11 +15,13 @@ import numpy as np
 from fathom.errors import FathomError, RunError
 from fathom.index.base import IndexWriter, Vector
 from fathom.ingest.workers.base import EmbedTask, LostTask, WorkerPool
-from fathom.models.base import Embedder, embed_many
+from fathom.models.base import BULK_MINIMUM, Embedder, embed_many
 from fathom.types import Chunk
 
 STEP_SECONDS = 1.0
 """The time that a step should take, in seconds; an interruption loses as much work."""
+MAX_BULK_SECONDS = 4.0
+"""The longest time that a step of `BULK_MINIMUM` chunks may take, in seconds."""
 MAX_STEP_CHUNKS = 1024
 """The largest number of chunks in a step."""
 WORKER_BATCH_CHUNKS = 64
@@ -311,8 +313,11 @@ def _adapt_size(size: int, embedded: int, seconds: float) -> int:
     """
     if not embedded:  # such a step tells nothing about the next one, in which all may have to be
         return max(size, min(2 * size, WORKER_BATCH_CHUNKS))
+    rate = embedded / max(seconds, 1e-3)
+    # Below `BULK_MINIMUM` texts only one core may work, which makes each step seem too long.
+    wanted = max(rate * STEP_SECONDS, min(BULK_MINIMUM, rate * MAX_BULK_SECONDS))
     # The size at most doubles, so that one very fast step does not lead to a very long one.
-    return max(1, min(MAX_STEP_CHUNKS, 2 * size, int(embedded * STEP_SECONDS / max(seconds, 1e-3))))
+    return max(1, min(MAX_STEP_CHUNKS, 2 * size, int(wanted)))
 
 
 def describe_missing_vectors(lacking: int) -> tuple[str, ...]:
