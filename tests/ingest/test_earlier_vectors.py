@@ -1,7 +1,7 @@
 """Chunks whose text an earlier version had keep its vectors, in an update and in a rebuild."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,15 +11,15 @@ from tests.factories import disable_sandbox
 
 from fathom.engine import Engine
 from fathom.index.embedded.schema import FILE
-from fathom.models.base import Embedder, Matrix
+from fathom.models.base import Embedder, EmbedderWrapper, Matrix
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 
 SECTIONS = 12
 
 
-@dataclass
-class NotingEmbedder:
+@dataclass(frozen=True)
+class NotingEmbedder(EmbedderWrapper):
     """An embedder that notes the texts that it embeds.
 
     Attributes:
@@ -27,24 +27,17 @@ class NotingEmbedder:
         texts: The texts, in the order in which they were embedded.
     """
 
+    embedder: Embedder = field(default_factory=lambda: HashingEmbedder(64))
     model: str = "noting"
     texts: list[str] = field(default_factory=list)
-    under: HashingEmbedder = field(default_factory=lambda: HashingEmbedder(64))
 
     @property
-    def dimension(self) -> int:
-        return self.under.dimension
-
-    @property
-    def identity(self) -> dict[str, str]:
-        return {**self.under.identity, "model": self.model}
-
-    def count(self, text: str) -> int:
-        return self.under.count(text)
+    def identity(self) -> Mapping[str, str]:
+        return {**self.embedder.identity, "model": self.model}
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        self.texts += texts
-        return self.under.embed(texts)
+        self.texts.extend(texts)
+        return self.embedder.embed(texts)
 
 
 class UnableEmbedder(HashingEmbedder):
@@ -144,7 +137,7 @@ def test_a_rebuild_with_another_embedder_takes_no_vector(manual: Path, tmp_path:
     with open_engine(tmp_path, NotingEmbedder()) as engine:
         engine.ingest([manual.parent])
         chunks = engine.status().chunks
-    other = NotingEmbedder("another")
+    other = NotingEmbedder(model="another")
     with open_engine(tmp_path, other) as engine:
         engine.ingest([manual.parent], rebuild=True)
     assert len(other.texts) == chunks

@@ -43,21 +43,21 @@ class EarlierVectors:
         Yields:
             The name of a space and vectors by text. A space may come twice.
         """
-        texts = frozenset(chunk.context for chunk in chunks)
         if earlier is not None and earlier.document_id is not None:
-            yield from _select_vectors(_read_entry(self._writer, earlier.document_id), texts)
+            yield from _select_vectors(_read_entry(self._writer, earlier.document_id), chunks)
         if self._before is not None and self._common:
             entry = _find_entry(self._before, place, document_id)
-            selected = _select_vectors(entry, texts)
+            selected = _select_vectors(entry, chunks)
             yield from (item for item in selected if item[0] in self._common)
 
 
 def _select_vectors(
-    entry: Entry | None, texts: frozenset[str]
+    entry: Entry | None, new: Sequence[Chunk]
 ) -> Iterator[tuple[str, dict[str, Vector]]]:
-    """Yield the vectors of the chunks of an entry that have one of these texts, by space."""
+    """Yield the vectors of the chunks of an entry that have the text of a new chunk, by space."""
     if entry is None:
         return
+    texts = frozenset(chunk.context for chunk in new)
     main = {} if entry.vectors is None else {"": entry.vectors}
     for space, matrix in {**main, **entry.more}.items():
         rows = zip(entry.chunks, matrix, strict=True)

@@ -40,8 +40,8 @@ def test_a_fault_that_stays_is_logged_once_and_another_one_again(
         return [line for line in caplog.messages if words in line]
 
     with open_client(create_app(settings)):
-        for words in ("open jobs of workspace", "sources of workspace"):
-            wait_for(lambda words=words: bool(list_lines(words)))  # type: ignore[misc]
+        wait_for(lambda: bool(list_lines("open jobs of workspace")))
+        wait_for(lambda: bool(list_lines("sources of workspace")))
         time.sleep(TRIES_S)
         assert len(list_lines("open jobs of workspace")) == 1
         assert len(list_lines("sources of workspace")) == 1

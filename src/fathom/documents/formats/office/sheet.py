@@ -121,7 +121,7 @@ def read_rows(
     while rows and not rows[-1]:
         rows.pop()
     spread_merges(rows, map(range_boundaries, reader.merges), _EMPTY)
-    skip_hidden(reader.struck)
+    skip_hidden(reader.unseen)
     return rows
 
 
@@ -184,12 +184,12 @@ class _SheetReader:
     Attributes:
         print_value: The function that prints a cell, as `make_printer` returns it.
         merges: The ranges of merged cells, complete once all rows have been read.
-        struck: The number of cells and of runs in them that are struck through or hidden, so far.
+        unseen: The number of cells and of runs in them that are struck through or hidden, so far.
     """
 
     print_value: Callable[[str, int, str], SheetCell]
     merges: list[str] = field(default_factory=list)
-    struck: int = 0
+    unseen: int = 0
     _shared: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The formulas that several cells share, each with its first cell."""
 
@@ -215,7 +215,7 @@ class _SheetReader:
             column = _find_column(place.rstrip(_DIGITS)) if place else column + 1
             cell = self._read_cell(element, place)
             if not cell.text:
-                self.struck += cell is _STRUCK or cell is _HIDDEN
+                self.unseen += cell is _STRUCK or cell is _HIDDEN
                 continue
             if column > len(cells):
                 cells.extend(repeat(_EMPTY, column - len(cells) - 1))
@@ -233,7 +233,7 @@ class _SheetReader:
                 text = child.text or ""
             elif child.tag == _INLINE and kind == "inlineStr":
                 text, unstruck, struck = _read_runs(child)
-                self.struck += struck
+                self.unseen += struck
             elif child.tag == _FORMULA:
                 formula = child
         source = (
