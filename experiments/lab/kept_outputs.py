@@ -5,6 +5,7 @@ output kept, a pair costs the next arm nothing, nor the next run on this machine
 answer is what it took and what kept outputs saved, so that it does not depend on what was kept.
 """
 
+import fcntl
 import hashlib
 import json
 import sqlite3
@@ -56,8 +57,11 @@ class KeptOutputs:
         self._close = weakref.finalize(self, self._store.close)
         # After a loss of power some outputs are computed again, which is cheaper than to wait for
         # the disk at each of them.
-        for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF", _TABLE):
-            self._store.execute(statement)
+        with file.with_suffix(".lock").open("w") as lock:
+            # Two processes cannot set the journal at once; SQLite fails there without waiting.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF", _TABLE):
+                self._store.execute(statement)
 
     def find(self, pair: bytes) -> Output | None:
         """Return the output for the hash of an input."""
