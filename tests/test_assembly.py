@@ -144,7 +144,8 @@ def test_only_questions_are_embedded_by_the_query_encoder() -> None:
     )
     for retriever in retrievers.values():
         if isinstance(retriever, VectorRetriever):
-            assert retriever.embedder is parts.question_embedder
+            assert retriever.side.embedder is parts.question_embedder
+            assert retriever.side.texts.identity == shipped.identity
             continue
         assert isinstance(retriever, SentenceRetriever | VectorFeedback)
         assert retriever.embedder is parts.question_embedder

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -137,27 +136,27 @@ def compute_digest(modules: Sequence[str]) -> str:
 def list_digests(
     modules: Sequence[str], changes: Sequence[Change] | None = None
 ) -> Iterator[str]:  # fmt: skip
-    """Yield the hash of modules as they are today, then as they were before some of the changes.
+    """Yield the hash of modules as they are today, then as they were before each change.
 
     Args:
         modules: The modules.
-        changes: The changes that change no answer; by default those in `CHANGES`.
+        changes: The changes that change no answer, in the order in which they were made; by default
+            those in `CHANGES`.
     """
-    listed = read_changes() if changes is None else changes
-    for states in product(*(_list_states(module, listed) for module in modules)):
-        digest = hashlib.sha256()
-        for module, state in zip(modules, states, strict=True):
-            digest.update(f"{module}\0{state}\0".encode())
-        yield digest.hexdigest()[:16]
+    states = {module: hash_module(module) for module in modules}
+    yield _hash_states(states)
+    for change in reversed(read_changes() if changes is None else changes):
+        if states.get(change.module) == change.after:
+            states[change.module] = change.before
+            yield _hash_states(states)
 
 
-def _list_states(module: str, changes: Sequence[Change]) -> list[str]:
-    """Return the state of a module today, and those before the changes that led to it."""
-    states = [hash_module(module)]
-    for change in reversed(changes):  # the last change of a module stands last
-        if (change.module, change.after) == (module, states[-1]):
-            states.append(change.before)
-    return states
+def _hash_states(states: Mapping[str, str]) -> str:
+    """Return one hash of the states of modules."""
+    digest = hashlib.sha256()
+    for module, state in states.items():
+        digest.update(f"{module}\0{state}\0".encode())
+    return digest.hexdigest()[:16]
 
 
 def hash_module(module: str) -> str:

@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from fathom.errors import ModelError, SettingsError
 from fathom.models.runtime import (
@@ -150,3 +152,27 @@ def test_a_core_with_two_threads_counts_once(
     assert count_physical_cores() == 2
     (tmp_path / "5").unlink()  # a system that does not say it
     assert count_physical_cores() == 3
+
+
+def test_sums_of_products_of_bytes_do_not_overflow(tmp_path: Path) -> None:
+    # On a processor without VNNI, 255 * 127 + 255 * 127 is cut to 32767 unless it is avoided.
+    rows, width = np.full((2, 64), 255, dtype=np.int64), 16
+    weights = numpy_helper.from_array(np.full((64, width), 127, dtype=np.int8), "weights")
+    nodes = [
+        helper.make_node("Cast", ["numbers"], ["bytes"], to=TensorProto.UINT8),
+        helper.make_node("MatMulInteger", ["bytes", "weights"], ["sums"]),
+        helper.make_node("Cast", ["sums"], ["out"], to=TensorProto.FLOAT),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "sums",
+        [helper.make_tensor_value_info("numbers", TensorProto.INT64, ["rows", 64])],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, ["rows", width])],
+        [weights],
+    )
+    file = tmp_path / "sums.onnx"
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file
+    )
+
+    assert (load_runtime(file, threads=1).run({"numbers": rows}) == 64 * 255 * 127).all()

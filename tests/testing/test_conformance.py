@@ -44,7 +44,7 @@ from fathom.testing import (
     make_engine,
 )
 from fathom.testing.conformance import TEXTS
-from fathom.testing.index_entries import CATS, IDENTITY, put
+from fathom.testing.index_entries import CATS, IDENTITY, axis, put
 from fathom.types import Answer, Block, Draft, Evidence, Filter, Hit, Query, Span
 from fathom.usage import Usage
 
@@ -609,6 +609,22 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"status": count_status},
         {"get_revision": lambda _: "same"},
         {"count_missing_vectors": lambda _: 1},
+    ),
+    "test_chunks_without_vectors_are_selected_in_order": (
+        {"select_unembedded": lambda *_, **__: []},
+        {"select_unembedded": lambda real, ids, **named: sorted(real.select_unembedded(ids))},
+        {
+            "select_unembedded": lambda real, ids, **named: [
+                chunk_id for chunk_id in ids if real.chunks([chunk_id])
+            ]
+        },
+    ),
+    "test_chunks_of_an_index_without_any_vector_are_selected": (
+        {
+            "select_unembedded": lambda real, ids, **named: (
+                real.select_unembedded(ids, **named) if real.vector_search(axis(1), k=1) else []
+            )
+        },
     ),
     "test_chunks_without_vectors_are_listed_in_order": (
         {"list_unembedded_chunks": lambda *_, **__: []},

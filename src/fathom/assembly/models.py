@@ -22,6 +22,7 @@ from fathom.llm.retry import RetryPolicy
 from fathom.llm.role_models import Connect, RoleModels
 from fathom.models.base import Embedder, get_question_embedder
 from fathom.models.cache import ModelCache
+from fathom.models.caching_embedder import CachedEmbedder
 from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.embedder import load_embedder
 from fathom.models.embedder_check import CheckedEmbedder
@@ -30,7 +31,7 @@ from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.reading import CrossReader
 from fathom.models.runtime import count_cores, count_physical_cores
 from fathom.redaction import SECRETS
-from fathom.retrieval.hybrid import VectorSide
+from fathom.retrieval.vector_side import VectorSide
 from fathom.settings import Settings
 from fathom.settings.extensions import ExtensionSettings, SectionT
 from fathom.text.analyzer import Analyzer
@@ -232,6 +233,15 @@ class ModelParts:
         return CheckedEmbedder(self.models.embedder)
 
     @cached_property
+    def caching_embedders(self) -> Mapping[str, Embedder]:
+        """The embedders of texts by the names of their spaces, each with a cache of its vectors."""
+        further = {
+            name: CachedEmbedder(CheckedEmbedder(embedder))
+            for name, embedder in self.models.further.items()
+        }
+        return {"": CachedEmbedder(self.embedder), **further}
+
+    @cached_property
     def question_embedder(self) -> Embedder:
         """The embedder of questions, with a check of its vectors."""
         return CheckedEmbedder(get_question_embedder(self.models.embedder))
@@ -255,12 +265,16 @@ class ModelParts:
             UsageError: If the settings name no such embedder.
         """
         if name in {"", self.settings.models.embedder}:
-            return VectorSide(embedder=self.question_embedder)
+            return VectorSide(embedder=self.question_embedder, texts=self.caching_embedders[""])
         if name not in self.settings.retrieval.embedders:
             raise UsageError(f"no vectors of {name!r} are searched; add it to retrieval.embedders")
         embedder = self.models.further[name]
         asked = CheckedEmbedder(get_question_embedder(embedder))
-        return VectorSide(embedder=asked, space=Space(name=name, identity=embedder.identity))
+        return VectorSide(
+            embedder=asked,
+            texts=self.caching_embedders[name],
+            space=Space(name=name, identity=embedder.identity),
+        )
 
     @property
     def cross_reader(self) -> CrossReader:

@@ -5,8 +5,6 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from fathom.index.base import IndexReader as Index
-from fathom.models.base import Embedder
-from fathom.models.caching_embedder import CachedEmbedder
 from fathom.models.query_encoder import SHA256
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.keyword import KeywordRetriever
@@ -40,11 +38,6 @@ class RetrievalParts(ModelParts):
         given = [embedder] if embedder else []
         retriever: Retriever = self.make("retriever", kind, index, *given)
         return retriever
-
-    @cached_property
-    def caching_embedder(self) -> Embedder:
-        """The embedder of texts with a cache of the vectors that it has made."""
-        return CachedEmbedder(self.embedder)
 
     def search(self, name: str) -> Search:
         """Return the search of a run: a retriever whose rankings are recorded and replayed.

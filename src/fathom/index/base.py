@@ -175,7 +175,7 @@ class IndexStatus:
             all documents.
         spaces: The vectors of further embedders, in the order in which these were added.
         lacking: The number of chunks without a vector of the main embedder; a search finds them
-            only by their words.
+            only if they share words with the question.
     """
 
     revision: int
@@ -294,6 +294,17 @@ class IndexReader(Protocol):
         """Return the number of chunks without a vector, in the space that lacks the most.
 
         The call is quick.
+        """
+        ...
+
+    def select_unembedded(self, ids: Sequence[str], *, space: Space | None = None) -> list[str]:
+        """Return the ids of those chunks among these that have no vector in a space, in this order.
+
+        The call is quick if no chunk of the index lacks a vector.
+
+        Args:
+            ids: The ids of chunks; missing ones are left out.
+            space: The further space; by default the space that every index has.
         """
         ...
 

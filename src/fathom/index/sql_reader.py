@@ -189,6 +189,23 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
         )
 
     @override
+    def select_unembedded(self, ids: Sequence[str], *, space: Space | None = None) -> list[str]:
+        with self._open_store() as store:
+            stored = store.find_space(space.name if space else "")
+            # A viewer's store would count all chunks to know the number.
+            if stored is None or not (store.is_limited or store.count_unembedded(stored)):
+                return []
+            numbers = store.look_up_numbers(ids)
+            embedded: set[int] = set()
+            if stored.dimension:  # it is 0 until the first vector is stored
+                embedded.update(store.read_vectors([*numbers.values()], stored)[0].tolist())
+            return [
+                chunk_id
+                for chunk_id in ids
+                if chunk_id in numbers and numbers[chunk_id] not in embedded
+            ]
+
+    @override
     def count_chunks_per_word(self, words: Sequence[str]) -> list[int]:
         terms = [list(self._analyzer.count_query_terms(word)) for word in words]
         with self._open_word_store() as store:

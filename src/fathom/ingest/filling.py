@@ -1,4 +1,4 @@
-"""Embedding of chunks that are stored without vectors, which searches find only by their words.
+"""Embedding of chunks that are stored without vectors, which searches find by their words alone.
 
 If the embedder fails at a text, or the text ends the worker that embeds it, the batch is halved
 until the text is found. Its chunk stays without a vector and is reported; the others get theirs.
@@ -325,6 +325,6 @@ def describe_missing_vectors(lacking: int) -> tuple[str, ...]:
     if not lacking:
         return ()
     return (
-        f"the index is still being filled: {lacking} chunks have no vectors yet and are found by "
-        "their words only; `fathom ingest` adds them",
+        f"the index is still being filled: {lacking} chunks have no vectors yet and are found only "
+        "if they share words with the question; `fathom ingest` adds the vectors",
     )

@@ -8,12 +8,12 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from fathom.index.base import IndexReader, Match, Space, check_k
-from fathom.models.base import Embedder
+from fathom.index.base import IndexReader, Match, check_k
 from fathom.question.definition import build_definition_check
 from fathom.question.question import Question
 from fathom.retrieval.base import rank_hits, to_hits
 from fathom.retrieval.fusion import Fusion, ReciprocalRank, WeightedSum
+from fathom.retrieval.vector_side import VectorSide
 from fathom.settings.tree import RetrievalSettings
 from fathom.types import Hit, Query
 
@@ -22,19 +22,6 @@ if TYPE_CHECKING:  # the assembly makes the retriever, and imports every part
 
 FURTHER_WEIGHT = 0.4
 """The weight of a further vector space, unless the settings give one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorSide:
-    """A vector space with the embedder of its questions.
-
-    Attributes:
-        embedder: The embedder of questions.
-        space: The vector space; `None` for the one that every index has.
-    """
-
-    embedder: Embedder
-    space: Space | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +93,10 @@ class HybridRetriever:
         ) as wait_for_words:
             vectors = [side.embedder.embed([query.text])[0] for side in self.sides]
             rankings = [wait_for_words()]
-        for side, vector in zip(self.sides, vectors, strict=True):
-            matches = self.index.vector_search(
-                vector, k=depth, filters=query.filters, space=side.space
-            )
-            rankings.append(matches)
+        rankings += [
+            side.search(self.index, query, vector, k=depth, by_words=rankings[0])
+            for side, vector in zip(self.sides, vectors, strict=True)
+        ]
         fused = self.fusion(rankings, self.choose_weights(query.text))
         votes = Counter(
             match.chunk_id for ranking in rankings for match in ranking[: self.vote_depth]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from fathom.index.base import IndexReader, Match, Space, check_k
+from fathom.index.base import IndexReader, Match, check_k
 from fathom.models.base import Embedder
 from fathom.retrieval.base import Retriever, rank_hits, to_hits
+from fathom.retrieval.vector_side import VectorSide
 from fathom.text.sentences import split
 from fathom.types import DIGITS, Chunk, Hit, Query
 
@@ -25,15 +26,13 @@ class VectorRetriever:
 
     Attributes:
         index: The index.
-        embedder: The embedder of questions.
+        side: The vector space to search.
         name: The name of the retriever in the hits.
-        space: The space with the vectors of the chunks; `None` for the one that every index has.
     """
 
     index: IndexReader
-    embedder: Embedder
+    side: VectorSide
     name: str = "vector"
-    space: Space | None = None
 
     @classmethod
     def of(cls, assembly: "Assembly", index: IndexReader, embedder: str = "") -> Self:
@@ -45,14 +44,13 @@ class VectorRetriever:
             embedder: The name of the embedder whose vector space is searched; empty for the space
                 that every index has.
         """
-        side = assembly.side(embedder)
         name = f"vector:{embedder}" if embedder else "vector"
-        return cls(index, side.embedder, name, side.space)
+        return cls(index, assembly.side(embedder), name)
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first; scores are cosines in [-1, 1]."""
-        vector = self.embedder.embed([query.text])[0]
-        matches = self.index.vector_search(vector, k=k, filters=query.filters, space=self.space)
+        vector = self.side.embedder.embed([query.text])[0]
+        matches = self.side.search(self.index, query, vector, k=k)
         return to_hits(matches, self.index, self.name)
 
 
@@ -123,7 +121,7 @@ class SentenceRetriever:
         return cls(
             first=VectorRetriever.of(assembly, index),
             embedder=assembly.question_embedder,
-            texts=assembly.caching_embedder,
+            texts=assembly.caching_embedders[""],
         )
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:

@@ -426,6 +426,8 @@ class IndexConformance(LateVectorsConformance):
             assert (status.documents, status.chunks, status.sources) == (1, 1, 1)
             assert (status.lacking, status.bytes_on_disk) == (0, {})
             assert not sailor.is_empty()
+            put(writer, replace(CATS, vectors=None), replace(SHIPS, vectors=None))
+            assert sailor.select_unembedded(ids) == ["ships#0"]
         assert reader.get_document("cats")
         assert reader.get_reader_names() == frozenset({"vets"})
 

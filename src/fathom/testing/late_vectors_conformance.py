@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from fathom.index.base import IndexReader, IndexWriter
+from fathom.index.base import IndexReader, IndexWriter, Space
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, axis, entry, get_vectors, put
 from fathom.types import Filter
 
@@ -98,6 +98,28 @@ class LateVectorsConformance:
             [],
             0,
         )
+
+    def test_chunks_without_vectors_are_selected_in_order(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
+        writer, reader = index
+        put(writer, SHIPS, replace(CATS, vectors=None))
+        ids = ["cats#1", "ships#0", "gone#0", "cats#0"]
+        assert reader.select_unembedded([]) == []
+        assert reader.select_unembedded(ids) == ["cats#1", "cats#0"]
+        assert reader.select_unembedded(ids, space=Space(name="none", identity={})) == []
+        writer.fill("", {"cats#1": axis(1)})
+        assert reader.select_unembedded(ids) == ["cats#0"]
+        writer.fill("", {"cats#0": axis(1)})
+        assert reader.select_unembedded(ids) == []
+
+    def test_chunks_of_an_index_without_any_vector_are_selected(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
+        writer, reader = index
+        put(writer, replace(CATS, vectors=None))
+        assert reader.select_unembedded(["cats#0"]) == ["cats#0"]
+        assert reader.vector_search(axis(1), k=9) == []
 
     def test_kept_vectors_stay_until_a_vector_is_stored(
         self, index: tuple[IndexWriter, IndexReader]

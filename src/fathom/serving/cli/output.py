@@ -398,8 +398,8 @@ def format_status(status: IndexStatus) -> str:
     ]
     if status.lacking:
         lines.append(
-            f"{status.lacking} chunks have no vectors yet and are found by words only; "
-            "`fathom ingest` adds them"
+            f"{status.lacking} chunks have no vectors yet and are found only by shared words; "
+            "`fathom ingest` adds the vectors"
         )
     lines += [f"  {key} = {value}" for key, value in status.identity.items()]
     lines += [f"vectors of {format_space(space, status.chunks)}" for space in status.spaces]
