@@ -1,7 +1,8 @@
 """The command `fathom search`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -104,24 +105,26 @@ class _Searcher:
         """Return the hits or excerpts of a query as an object."""
         from fathom.serving.shapes import serialize_excerpts, serialize_hits
 
-        hits = self._find_hits(query)
+        with self._load_reader_meanwhile():
+            hits = self._find_hits(query)
         if self.shows_chunks:
             return serialize_hits(query, hits, self.engine.documents.locate(hits))
         return serialize_excerpts(self._make_excerpts(query, hits, self.chars))
 
     def show(self, query: str) -> None:
         """Print the hits or excerpts of a query for people."""
-        from fathom.retrieval.excerpts import EXCERPT_CHARS
-        from fathom.serving.cli.output import (
-            format_excerpts,
-            format_hits,
-            leave_room,
-            link_excerpts,
-            link_places,
-            show,
-        )
+        with self._load_reader_meanwhile():
+            from fathom.retrieval.excerpts import EXCERPT_CHARS
+            from fathom.serving.cli.output import (
+                format_excerpts,
+                format_hits,
+                leave_room,
+                link_excerpts,
+                link_places,
+                show,
+            )
 
-        hits = self._find_hits(query)
+            hits = self._find_hits(query)
         if self.shows_chunks:
             places = self.engine.documents.locate(hits)
             show(format_hits(hits, places), link_places(places, hits))
@@ -129,6 +132,21 @@ class _Searcher:
         room = leave_room(self.chars or EXCERPT_CHARS, hits)
         excerpts = self._make_excerpts(query, hits, room)
         show(format_excerpts(excerpts), link_excerpts(excerpts))
+
+    @contextmanager
+    def _load_reader_meanwhile(self) -> Iterator[None]:
+        """Load the cross-reader, which excerpts need, in another thread during the block."""
+        if self.shows_chunks:
+            yield
+            return
+        from concurrent.futures import wait
+
+        loading = self.engine.executor.submit(lambda: self.engine.models.cross_reader)
+        try:
+            yield
+        finally:
+            # Whoever uses the reader next must not load it a second time.
+            wait([loading])
 
     def _find_hits(self, query: str) -> "list[Hit]":
         hits = self.engine.search(
