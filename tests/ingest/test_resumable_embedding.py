@@ -15,7 +15,7 @@ from fathom.index.embedded.opening import open_writer
 from fathom.ingest.batch import Batch
 from fathom.ingest.ingest import Ingester
 from fathom.ingest.resumable_embedding import ResumableEmbedder
-from fathom.models.base import Matrix
+from fathom.models.base import BULK_MINIMUM, Matrix
 from fathom.testing.doubles import HashingEmbedder
 
 PARSING, EMBEDDING = 0.25, 0.4
@@ -28,6 +28,8 @@ class SimulatedWork:
 
     until: float
     now: float = 0.0
+    embedding: float = EMBEDDING
+    sizes: list[int] = field(default_factory=list)
     embedder: HashingEmbedder = field(default_factory=lambda: HashingEmbedder(16))
 
     @property
@@ -47,7 +49,8 @@ class SimulatedWork:
             raise KeyboardInterrupt
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        self.work(EMBEDDING * len(texts))
+        self.sizes.append(len(texts))
+        self.work(self.embedding * len(texts))
         return self.embedder.embed(texts)
 
 
@@ -110,6 +113,18 @@ def test_repeated_interruptions_still_reach_the_end(ingest: IngestFunction) -> N
         runs += 1
         assert runs < 20
     assert runs > 3
+
+
+@pytest.mark.parametrize(("seconds", "size"), [(0.01, 50), (0.08, BULK_MINIMUM), (0.4, 5), (9, 1)])
+def test_slices_of_a_slow_embedder_are_large_enough_for_all_cores(
+    tmp_path: Path, seconds: float, size: int
+) -> None:
+    work = SimulatedWork(1e9, embedding=seconds)
+    with open_writer(tmp_path, {"a": "1"}) as writer:
+        patient = ResumableEmbedder(work, writer, clock=lambda: work.now)
+        patient.embed([f"text {number}" for number in range(200)])
+    assert max(work.sizes) == size
+    assert work.sizes[:2] == [1, min(2, size)]
 
 
 def test_vectors_are_those_of_the_embedder(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fathom.index.base import IndexWriter, Matrix
-from fathom.models.base import Embedder, embed_many
+from fathom.models.base import BULK_MINIMUM, Embedder, embed_many
 
 KEEP_SECONDS = 2.0
 """The longest work that an interruption loses, in seconds."""
@@ -17,7 +17,10 @@ _MAX_SLICE_TEXTS = 4096
 
 
 class ResumableEmbedder:
-    """An embedder that works in slices of about half a second and continues interrupted work."""
+    """An embedder that works in slices and continues interrupted work.
+
+    A slice takes about half a second; that of a slow embedder up to two seconds.
+    """
 
     def __init__(
         self,
@@ -57,10 +60,10 @@ class ResumableEmbedder:
             slice_texts, remaining = remaining[: self._size], remaining[self._size :]
             vectors.update(zip(slice_texts, embed_many(self._embedder, slice_texts), strict=True))
             fresh += slice_texts
-            self._adapt(self._clock() - started)
+            seconds = self._adapt(len(slice_texts), self._clock() - started)
             on_progress(len(texts) - len(remaining))
             # The next slice counts too, so that vectors are kept before the limit is reached.
-            if remaining and self._clock() - since + SLICE_SECONDS > KEEP_SECONDS:
+            if remaining and self._clock() - since + seconds > KEEP_SECONDS:
                 self._writer.keep_vectors(
                     {text: vectors[text] for text in fresh}, space=self._space
                 )
@@ -69,7 +72,16 @@ class ResumableEmbedder:
             return np.zeros((0, self._embedder.dimension), dtype=np.float32)
         return np.stack([vectors[text] for text in texts])
 
-    def _adapt(self, seconds: float) -> None:
-        """Adapt the number of texts in a slice to the time that the last one took."""
-        factor = min(2.0, SLICE_SECONDS / max(seconds, 1e-3))
-        self._size = max(1, min(_MAX_SLICE_TEXTS, int(self._size * factor)))
+    def _adapt(self, texts: int, seconds: float) -> float:
+        """Adapt the size of a slice to the time of the last one; return the time of the next.
+
+        Args:
+            texts: The number of texts in the last slice.
+            seconds: The seconds that it took.
+        """
+        rate = texts / max(seconds, 1e-3)
+        # Below `BULK_MINIMUM` texts only one core may work, which makes each slice seem too long.
+        wanted = max(rate * SLICE_SECONDS, min(BULK_MINIMUM, rate * KEEP_SECONDS))
+        # The size at most doubles, so that one very fast slice does not lead to a very long one.
+        self._size = max(1, min(_MAX_SLICE_TEXTS, 2 * self._size, int(wanted)))
+        return self._size / rate
