@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,11 @@ pytest.importorskip("axe_playwright_python", reason="the checker of access is no
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, Route, expect
-from tests.serving.http.browser import (
-    PHONE,
-    ServerProcess,
-    WatchedTab,
-    browser,
-    explain_absence,
-    open_tab,
-    serve,
-)
+from tests.serving.http.browser import PHONE, WatchedTab, browser, explain_absence, open_tab
+from tests.serving.http.conftest import serve_app
 
 from fathom import Engine
+from fathom.config import parse_settings
 from fathom.evaluation.report.blocks import (
     EvaluationReport,
     Figure,
@@ -35,6 +30,7 @@ from fathom.evaluation.report.blocks import (
 )
 from fathom.evaluation.report.storage import save_report
 from fathom.ingest.survey import SurveyedPlace
+from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, Scope, create_key_store
 
 pytestmark = pytest.mark.skipif(
@@ -71,34 +67,44 @@ class SiteSurvey:
         yield SurveyedPlace("https://public.example/pilotage/", self.file, None)
 
 
+def serve(index: Path, **more: object) -> AbstractContextManager[str]:
+    """Serve an index from this process, whose models are loaded, and yield the address.
+
+    The page of a server in a process of its own is in `test_page_hostile.py`.
+    """
+    settings = parse_settings({"index.directory": str(index), "offline": True, **more})
+    return serve_app(create_app(settings))
+
+
 @pytest.fixture(scope="module")
-def server(embedded_samples: Path) -> Iterator[ServerProcess]:
+def server(embedded_samples: Path) -> Iterator[str]:
+    """Yield the address of a server of the samples."""
     with Engine.open(embedded_samples, {"offline": True}) as engine:
         engine.documents.ingest_places(SiteSurvey(embedded_samples.parent / "pilotage.html"))
     save_report(make_report(), embedded_samples)
-    server = serve(embedded_samples)
-    yield server
-    server.stop()
+    with serve(embedded_samples) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
-def eager(server: ServerProcess) -> Iterator[ServerProcess]:
-    """Yield a server of the same index that shows answers of which it is not sure."""
-    eager = serve(server.index, "--set", "ask.caution=eager")
-    yield eager
-    eager.stop()
+def eager(server: str, embedded_samples: Path) -> Iterator[str]:
+    """Yield the address of a server of the same index that shows answers of which it is not
+    sure.
+    """
+    with serve(embedded_samples, **{"ask.caution": "eager"}) as address:
+        yield address
 
 
 @pytest.fixture
-def watched_page(chrome: Browser, server: ServerProcess) -> Iterator[WatchedTab]:
-    with open_tab(chrome, server.address) as watched:
+def watched_page(chrome: Browser, server: str) -> Iterator[WatchedTab]:
+    with open_tab(chrome, server) as watched:
         yield watched
         assert watched.list_faults() == []
 
 
 @pytest.fixture
-def phone(chrome: Browser, server: ServerProcess) -> Iterator[WatchedTab]:
-    with open_tab(chrome, server.address, width=PHONE, touch=True) as watched:
+def phone(chrome: Browser, server: str) -> Iterator[WatchedTab]:
+    with open_tab(chrome, server, width=PHONE, touch=True) as watched:
         yield watched
         assert watched.list_faults() == []
 
@@ -150,9 +156,9 @@ def test_the_cells_of_a_computation_are_marked_in_its_sources(watched_page: Watc
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_tentative_answer_says_so_in_a_colour_of_its_own(
-    chrome: Browser, server: ServerProcess, eager: ServerProcess, scheme: str
+    chrome: Browser, server: str, eager: str, scheme: str
 ) -> None:
-    with open_tab(chrome, eager.address, scheme=scheme, trusting=True) as watched:
+    with open_tab(chrome, eager, scheme=scheme, trusting=True) as watched:
         page = watched.ask(HOLIDAY)
         expect(page.locator(".answer.tentative .unsure")).to_contain_text("Not sure:")
         expect(page.locator(".answer .source").first).to_be_visible()
@@ -167,7 +173,7 @@ def test_a_tentative_answer_says_so_in_a_colour_of_its_own(
         watched.open_screen("#/traces")
         expect(page.locator(".card").first).to_contain_text("not sure")
         assert watched.list_faults() == []
-    with open_tab(chrome, server.address) as watched:
+    with open_tab(chrome, server) as watched:
         expect(watched.ask(ITEMS).locator(".unsure")).to_have_count(0)
 
 
@@ -337,29 +343,25 @@ def test_a_key_that_may_only_read_is_offered_no_correction(chrome: Browser, tmp_
         store = create_key_store(engine.index)
         _, text = store.add(Key(id="", name="reader"))
         store.close()
-    own_server = serve(tmp_path / "index")
-    try:
-        with open_tab(chrome, own_server.address) as watched:
-            watched.context.add_init_script(f"sessionStorage.setItem('fathom.key', '{text}')")
-            page = watched.ask(BRIDGE)
-            with page.expect_response("**/feedback") as wrong:
-                page.get_by_role("button", name="This is wrong").click()
-            assert (wrong.value.status, get_body(wrong.value.request)["correct"]) == (201, False)
-            expect(page.get_by_label("What would be right?")).to_have_count(0)
-            with page.expect_response("**/status"):
-                watched.ask(FILM)
-            expect(page.locator(".short")).to_have_text("I don\u2019t know.")
-            expect(page.get_by_role("button", name="I know the answer")).to_have_count(0)
-            assert watched.list_faults() == []
-    finally:
-        own_server.stop()
+    with serve(tmp_path / "index") as address, open_tab(chrome, address) as watched:
+        watched.context.add_init_script(f"sessionStorage.setItem('fathom.key', '{text}')")
+        page = watched.ask(BRIDGE)
+        with page.expect_response("**/feedback") as wrong:
+            page.get_by_role("button", name="This is wrong").click()
+        assert (wrong.value.status, get_body(wrong.value.request)["correct"]) == (201, False)
+        expect(page.get_by_label("What would be right?")).to_have_count(0)
+        with page.expect_response("**/status"):
+            watched.ask(FILM)
+        expect(page.locator(".short")).to_have_text("I don\u2019t know.")
+        expect(page.get_by_role("button", name="I know the answer")).to_have_count(0)
+        assert watched.list_faults() == []
 
 
 @dataclass(frozen=True)
 class SourcedServer:
-    """A server with two sources, and its keys by the scopes that they have."""
+    """The address of a server with two sources, and its keys by the scopes that they have."""
 
-    process: ServerProcess
+    address: str
     keys: Mapping[str, str]
 
 
@@ -381,16 +383,15 @@ def sourced_server(tmp_path: Path) -> Iterator[SourcedServer]:
             for names in scopes
         }
         store.close()
-    process = serve(tmp_path / "index")
-    yield SourcedServer(process, keys)
-    process.stop()
+    with serve(tmp_path / "index") as address:
+        yield SourcedServer(address, keys)
 
 
 def test_sources_are_shown_to_those_who_administer(
     chrome: Browser, sourced_server: SourcedServer
 ) -> None:
     key = sourced_server.keys["admin read"]
-    with open_tab(chrome, sourced_server.process.address) as watched:
+    with open_tab(chrome, sourced_server.address) as watched:
         watched.context.add_init_script(f"sessionStorage.setItem('fathom.key', '{key}')")
         page = watched.open_screen("#/sources")
         expect(page.get_by_role("link", name="Sources")).to_have_count(1)
@@ -412,7 +413,7 @@ def test_sources_are_not_offered_to_a_key_that_may_only_read(
     chrome: Browser, sourced_server: SourcedServer
 ) -> None:
     key = sourced_server.keys["read"]
-    with open_tab(chrome, sourced_server.process.address) as watched:
+    with open_tab(chrome, sourced_server.address) as watched:
         watched.context.add_init_script(f"sessionStorage.setItem('fathom.key', '{key}')")
         with watched.page.expect_response("**/status"):
             page = watched.open_screen("#/documents")
@@ -760,9 +761,9 @@ def test_the_arrow_keys_move_through_a_list(watched_page: WatchedTab) -> None:
     expect(links.first).to_be_focused()
 
 
-def test_colours_follow_the_system_and_the_switch(chrome: Browser, server: ServerProcess) -> None:
+def test_colours_follow_the_system_and_the_switch(chrome: Browser, server: str) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
-    with open_tab(chrome, server.address, scheme="dark") as dark:
+    with open_tab(chrome, server, scheme="dark") as dark:
         page = dark.open_screen()
         night = page.evaluate(ground)
         page.get_by_role("button", name="Light colours").click()
@@ -774,8 +775,8 @@ def test_colours_follow_the_system_and_the_switch(chrome: Browser, server: Serve
         assert dark.list_faults() == []
 
 
-def test_the_page_speaks_english_and_indonesian(chrome: Browser, server: ServerProcess) -> None:
-    with open_tab(chrome, server.address, language="id-ID") as indonesian:
+def test_the_page_speaks_english_and_indonesian(chrome: Browser, server: str) -> None:
+    with open_tab(chrome, server, language="id-ID") as indonesian:
         page = indonesian.open_screen()
         expect(page.locator("html")).to_have_attribute("lang", "id")
         expect(page.get_by_role("heading", name="Apa yang ingin Anda ketahui?")).to_be_visible()
@@ -849,12 +850,10 @@ SCREENS = ("#/", "#/documents", "#/compare", "#/traces", "#/reports", "#/sources
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_every_screen_is_accessible(
-    chrome: Browser, server: ServerProcess, scheme: str, width: int
-) -> None:
+def test_every_screen_is_accessible(chrome: Browser, server: str, scheme: str, width: int) -> None:
     problems: list[str] = []
     # The checker is injected as a script, which the policy of the page refuses: it stands aside.
-    with open_tab(chrome, server.address, scheme=scheme, width=width, trusting=True) as watched:
+    with open_tab(chrome, server, scheme=scheme, width=width, trusting=True) as watched:
         page = watched.page
 
         def check(name: str) -> None:
@@ -893,7 +892,7 @@ def test_every_screen_is_accessible(
 
 
 def test_pictures_of_the_screens_are_taken(
-    chrome: Browser, server: ServerProcess, request: pytest.FixtureRequest
+    chrome: Browser, server: str, request: pytest.FixtureRequest
 ) -> None:
     folder = request.config.getoption("--pictures")
     if not folder:
@@ -902,10 +901,10 @@ def test_pictures_of_the_screens_are_taken(
     assert all(path.stat().st_size < 150_000 for path in taken)
 
 
-def take_pictures(chrome: Browser, server: ServerProcess, folder: Path) -> list[Path]:
+def take_pictures(chrome: Browser, server: str, folder: Path) -> list[Path]:
     """Take the pictures of the documentation."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open_tab(chrome, server.address) as wide:
+    with open_tab(chrome, server) as wide:
         page = wide.ask(SHELTER)
         page.locator(".source").first.click()
         expect(page.locator(".panel img.page")).to_have_attribute("alt", re.compile("Page 2"))
@@ -920,13 +919,13 @@ def take_pictures(chrome: Browser, server: ServerProcess, folder: Path) -> list[
         taken.append(save_picture(page, folder / "page-documents.png"))
         compare_strategies(wide, SHELTER)
         taken.append(save_picture(page, folder / "page-compare.png"))
-    with open_tab(chrome, server.address, scheme="dark") as dark:
+    with open_tab(chrome, server, scheme="dark") as dark:
         page = dark.ask(ITEMS, strategy="adaptive")
         page.get_by_role("link", name="Show the trace").click()
         page.get_by_role("button", name="Replay").click()
         page.get_by_text("byte for byte").wait_for()
         taken.append(save_picture(page, folder / "page-trace-dark.png"))
-    with open_tab(chrome, server.address, width=PHONE, scheme="dark") as small:
+    with open_tab(chrome, server, width=PHONE, scheme="dark") as small:
         taken.append(save_picture(small.ask(POOL), folder / "page-phone.png"))
     return taken
 
