@@ -8,12 +8,15 @@ is needed.
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Self
 
+from experiments.lab.code import Code
 from experiments.lab.headlines import HEADLINES, Headline
 from experiments.lab.plan import Experiment
 from experiments.lab.prints import applies_to
@@ -105,11 +108,11 @@ class Published:
 def find_stains(questions: Sequence[Scored], manifests: Sequence[Manifest]) -> Iterator[Stain]:
     """Return the stains by data set and manifest."""
     for name in dict.fromkeys(question.set for question in questions):
-        of_set = [question for question in questions if question.set == name]
+        of_set = [(scored.print, scored.systems) for scored in questions if scored.set == name]
         for manifest in manifests:
             touched = sum(
-                applies_to(manifest, question.systems) and question.print.touches(manifest)
-                for question in of_set
+                applies_to(manifest, systems) and print_.touches(manifest)
+                for print_, systems in of_set
             )
             if touched:
                 yield Stain(set=name, asked=len(of_set), touched=touched, what=manifest.what)
@@ -141,9 +144,11 @@ def find_faults(
         unchecked: Experiments that may be without scores, until they are made anew.
         undated: Experiments that may be without the digest of their code, until then.
     """
+    # Many experiments have arms of the same code.
+    is_current: Callable[[Code], bool] = cache(attrgetter("is_current"))
     for entry in published:
         name = entry.experiment.id
-        yield from _find_other_code(entry, may_lack=name in undated)
+        yield from _find_other_code(entry, is_current, may_lack=name in undated)
         if not entry.questions:
             if name not in unchecked:
                 yield f"{name}: no scores of its questions are published; make it anew"
@@ -190,7 +195,9 @@ def _format_share(stain: Stain) -> str:
     return f"{stain.touched} of {stain.asked} questions"
 
 
-def _find_other_code(entry: Published, *, may_lack: bool) -> Iterator[str]:
+def _find_other_code(
+    entry: Published, is_current: Callable[[Code], bool], *, may_lack: bool
+) -> Iterator[str]:
     """Yield a fault where the code of a row is not known, or has changed since it was asked."""
     name, codes = entry.experiment.id, entry.summary.codes
     dated = {row for code in codes for row in code.rows}
@@ -199,7 +206,7 @@ def _find_other_code(entry: Published, *, may_lack: bool) -> Iterator[str]:
         yield f"{name}: has the digest of its code now; take it off experiments/unchecked.toml"
     if not rows <= dated and not may_lack:
         yield f"{name}: the digest of the code of its rows is not published; make it anew"
-    old = {row for code in codes if not code.code.is_current for row in code.rows}
+    old = {row for code in codes if not is_current(code.code) for row in code.rows}
     if not entry.experiment.current:
         if not old:
             yield f"{name}: is of today's code; take away current = false"

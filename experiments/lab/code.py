@@ -113,19 +113,16 @@ def close_over_imports(modules: Iterable[str]) -> tuple[str, ...]:
 
     A branch that no question took is among them, if its module is imported.
     """
-    waiting, reached = [*modules], set[str]()
+    waiting, reached, named = [*modules], set[str](), set[str]()
     while waiting:
         module = waiting.pop()
         if module not in reached and module.split("/")[0] not in OUTSIDE:
             reached.add(module)
-            waiting += list_imports(module)
+            # Most names are those of modules before, and to locate one asks the disk.
+            names = set(_parse_text(_read_module(module)).imports) - named
+            named |= names
+            waiting += [file for name in names for file in _locate_module(name)]
     return tuple(sorted(reached))
-
-
-def list_imports(module: str) -> tuple[str, ...]:
-    """Return the modules of the package that one imports when it is loaded."""
-    names = _parse_text(_read_module(module)).imports
-    return tuple(file for name in names for file in _locate_module(name))
 
 
 def compute_digest(modules: Sequence[str]) -> str:
@@ -175,14 +172,14 @@ def dump_node(node: object) -> str:
         return f"[{', '.join(map(dump_node, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
-    values = {name: getattr(node, name, None) for name in node._fields}
-    shown = (
+    shown = [
         f"{name}={dump_node(value)}"
-        for name, value in values.items()
+        for name in node._fields
         # An optional field, whose default is a `None` of the class, is left out where it is empty.
-        if not (value is None and getattr(type(node), name, ...) is None)
-        and not (value == [] and name in _LATER_FIELDS)
-    )
+        if (value := getattr(node, name, None)) is not None
+        or getattr(type(node), name, ...) is not None
+        if name not in _LATER_FIELDS or value != []
+    ]
     return f"{type(node).__name__}({', '.join(shown)})"
 
 
@@ -236,6 +233,10 @@ def _locate_module(name: str) -> tuple[str, ...]:
 
 class _DocstringRemover(ast.NodeTransformer):
     """A transformer that leaves out all texts that stand alone as statements."""
+
+    def visit(self, node: ast.AST) -> ast.AST | None:
+        # No statement stands in an expression, and most nodes do.
+        return node if isinstance(node, ast.expr) else super().visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
