@@ -31,6 +31,7 @@ from fathom.jsonable import dump_canonical
 from fathom.llm.local import find_weights
 from fathom.llm.role_models import Connect
 from fathom.models.base import Embedder
+from fathom.models.cache import ModelCache
 from fathom.models.embedder import load_embedder
 from fathom.models.reader_loading import load_shipped_reader
 from fathom.settings import Settings
@@ -38,6 +39,8 @@ from fathom.settings import Settings
 ROOT = Path(__file__).parents[2]
 FOLLOWED = 10
 """The questions that are asked once more to see what code they run through."""
+_MODELS = ModelCache()
+"""Model files that this process has read; each bench keeps outputs of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +259,7 @@ class Bench:
 
     @cached_property
     def _keeping_models(self) -> KeepingCache:
-        return KeepingCache(self._outputs)
+        return KeepingCache(self._outputs, _MODELS)
 
     @cached_property
     def _stub(self) -> StubLLM:

@@ -114,18 +114,24 @@ class KeepingRuntime:
 class KeepingCache(ModelCache):
     """A cache of models in which the cross-readers keep their outputs."""
 
-    def __init__(self, outputs: KeptOutputs) -> None:
-        """Create an empty cache over kept outputs."""
+    def __init__(self, outputs: KeptOutputs, models: ModelCache | None = None) -> None:
+        """Create a cache over kept outputs.
+
+        Args:
+            outputs: The outputs that the cross-readers keep.
+            models: Loads and holds all that keeps no outputs; by default a cache of its own.
+        """
         super().__init__()
-        self._loader = partial(_load_keeping_runtime, outputs)
+        self._models = models or ModelCache()
+        self._loader = partial(_load_keeping_runtime, outputs, self._models)
 
     @override
     def load(self, load: Callable[..., T], file: Path, **options: object) -> T:
         if load is load_runtime and file.name == READER:
             # `T` is the runtime here. The loader is a part of the cache's key, so it must be the
             # same object at each call.
-            load = cast("Callable[..., T]", self._loader)
-        return super().load(load, file, **options)
+            return super().load(cast("Callable[..., T]", self._loader), file, **options)
+        return self._models.load(load, file, **options)
 
 
 @contextmanager
@@ -139,7 +145,7 @@ def load_models_through(cache: ModelCache) -> Iterator[None]:
 
 
 def _load_keeping_runtime(
-    outputs: KeptOutputs, file: Path, *, runtime: str, threads: int
+    outputs: KeptOutputs, models: ModelCache, file: Path, *, runtime: str, threads: int
 ) -> KeepingRuntime:
-    loaded = load_runtime(file, runtime=runtime, threads=threads)
+    loaded = models.load(load_runtime, file, runtime=runtime, threads=threads)
     return KeepingRuntime(loaded, outputs, hash_file(file))
