@@ -50,9 +50,9 @@ def ask_questions(
                 yield engine, citations
 
 
-def test_every_citation_of_the_samples_opens_at_its_quote(tmp_path: Path) -> None:
+def test_every_citation_of_the_samples_opens_at_its_quote(samples: Path) -> None:
     # What the shipped model cites is opened where it answers the questions of the samples.
-    answers = ask_questions(tmp_path, SAMPLES / "corpus", cross_reader=OVERLAP)
+    answers = ask_questions(samples / "index", SAMPLES / "corpus", cross_reader=OVERLAP)
     citations_of_samples = list(open_citations(answers))
     assert len(citations_of_samples) >= 50
     suffixes = {PurePath(citation.path).suffix for citation in citations_of_samples}
