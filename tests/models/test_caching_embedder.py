@@ -86,3 +86,20 @@ def test_it_has_the_identity_of_its_embedder() -> None:
     embedder = CachedEmbedder(inner)
     assert (embedder.dimension, embedder.identity) == (64, inner.identity)
     assert embedder.count("the ferry") == inner.count("the ferry")
+
+
+def test_the_form_for_many_texts_shares_the_cache() -> None:
+    class TwoForms(CountingEmbedder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bulk_embedder = CountingEmbedder()
+
+    embedder = TwoForms()
+    cached = CachedEmbedder(embedder)
+    many = cached.bulk_embedder.embed(["a", "b"])
+
+    assert (cached.embed(["b", "a"]) == many[::-1]).all()
+    assert (embedder.asked, embedder.bulk_embedder.asked) == ([], ["a", "b"])
+    assert cached.embed(["c"]).shape == (1, 64)
+    assert cached.bulk_embedder.embed(["c"]).shape == (1, 64)
+    assert (embedder.asked, embedder.bulk_embedder.asked) == (["c"], ["a", "b"])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from fathom.models.base import EmbedderWrapper, Matrix
+from fathom.models.base import EmbedderWrapper, Matrix, get_bulk_embedder
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -70,6 +70,11 @@ class CachedEmbedder(EmbedderWrapper):
     """An `Embedder` with a cache, for texts that recur, such as the sentences of an index."""
 
     cache: LRUCache[str, NDArray[np.float32]] = field(default_factory=_make_vector_cache)
+
+    @property
+    def bulk_embedder(self) -> "CachedEmbedder":
+        """The embedder for many texts, with the same cache."""
+        return CachedEmbedder(get_bulk_embedder(self.embedder), self.cache)
 
     @override
     def embed(self, texts: Sequence[str]) -> Matrix:

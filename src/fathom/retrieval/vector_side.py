@@ -8,10 +8,10 @@ import numpy as np
 from fathom.errors import FathomError
 from fathom.index.base import IndexReader, Match, Space, Vector
 from fathom.index.rows import compute_cosines
-from fathom.models.base import Embedder
+from fathom.models.base import Embedder, get_bulk_embedder
 from fathom.types import Query
 
-LATE_CHUNKS = 16
+LATE_CHUNKS = 8
 """The number of best hits by words that are embedded for a question if they lack a vector."""
 
 
@@ -74,7 +74,8 @@ class VectorSide:
         if not chunks:
             return []
         try:
-            vectors = self.texts.embed([chunk.context for chunk in chunks])
+            texts = [chunk.context for chunk in chunks]
+            vectors = get_bulk_embedder(self.texts).embed(texts)
         except FathomError:
             # Ingestion reports a text that cannot be embedded; here its words still find it.
             return []
