@@ -11,6 +11,10 @@ from fathom.types import Filter
     ("text", "expected"),
     [
         ("year=2020", Filter("year", "=", 2020)),
+        ("year==2020", Filter("year", "=", 2020)),
+        ("year == 2020,2021", Filter("year", "in", (2020, 2021))),
+        ("title='=3'", Filter("title", "=", "=3")),
+        ("title=a,''", Filter("title", "in", ("a", ""))),
         ("year >= 2020.5", Filter("year", ">=", 2020.5)),
         ("draft!=true", Filter("draft", "!=", True)),
         ("code='007'", Filter("code", "=", "007")),
@@ -27,7 +31,13 @@ def test_all_forms_are_read(text: str, expected: Filter) -> None:
     assert parse_filters([text]) == (expected,)
 
 
-@pytest.mark.parametrize("text", ["year", "=3", "year=", "a b=1", "year>1,2"])
+@pytest.mark.parametrize("text", ["year", "=3", "year=", "a b=1", "a= ", "a==  ", "year>1,2"])
 def test_other_forms_are_refused_with_the_right_one(text: str) -> None:
     with pytest.raises(UsageError, match="filter"):
+        parse_filters([text])
+
+
+@pytest.mark.parametrize("text", ["a=1,", "a=,1", "a=1,,2", "a=1, ", "a=,", "a!=,"])
+def test_an_empty_value_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="a value is empty"):
         parse_filters([text])

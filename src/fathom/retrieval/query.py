@@ -16,11 +16,11 @@ MAX_MARKS = 30
 
 The time to normalise a text grows with the square of this number."""
 _CONDITION = re.compile(
-    r"\s*(?P<key>[\w-]+)\s*(?P<op>!=|<=|>=|=|<|>|\^=)\s*(?P<value>.*)", re.DOTALL
+    r"\s*(?P<key>[\w-]+)\s*(?P<op>!=|<=|>=|==?|<|>|\^=)\s*(?P<value>.*)", re.DOTALL
 )
 _VALUE = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|\Z)|[^,]*""")
-_OPS = {"^=": "prefix"}
-"""The name in `Filter` of the operator that people write in another way."""
+_OPS = {"^=": "prefix", "==": "="}
+"""The names in `Filter` of the operators that people write in another way."""
 
 
 def check_question(text: str) -> None:
@@ -57,14 +57,14 @@ def _count_marks(text: str) -> int:
 def parse_filters(conditions: Sequence[str | Filter]) -> tuple[Filter, ...]:
     """Parse conditions such as `key=value`, `key>=3` and `path^=/home/reports` into filters.
 
-    `year=2020,2021` accepts any of several values. A value that looks like a number, a date or
-    true/false is one; in quotes it is always a text, which may contain commas.
+    `==` is `=`. `year=2020,2021` accepts any of several values. A value that looks like a number, a
+    date or true/false is one; in quotes it is always a text, which may contain commas.
 
     Args:
         conditions: The conditions; filters among them are returned unchanged.
 
     Raises:
-        UsageError: If a condition has another form.
+        UsageError: If a condition has another form, or an empty value that is not in quotes.
     """
     return tuple(
         condition if isinstance(condition, Filter) else _parse_filter(condition)
@@ -82,7 +82,12 @@ def _parse_filter(text: str) -> Filter:
     if match is None or not match["value"]:
         raise UsageError(f"filter {text!r}: write it as key=value, with = != < <= > >= or ^=")
     op = _OPS.get(match["op"], match["op"])
-    values = [parse_scalar(part) for part in _split_values(match["value"])]
+    parts = _split_values(match["value"])
+    if not all(map(str.strip, parts)):
+        raise UsageError(
+            f"filter {text!r}: a value is empty; take out its comma, or write '' for no text"
+        )
+    values = [parse_scalar(part) for part in parts]
     # Several values mean any of them, which makes sense with "=" only.
     if len(values) > 1:
         if op != "=":
