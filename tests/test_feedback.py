@@ -23,6 +23,7 @@ from fathom.index.embedded.traces import FILE
 from fathom.index.feedback import Feedback, compute_question_key
 from fathom.index.traces import MissingTraceError, OutrankedFeedbackError
 from fathom.jsonable import dump_canonical, hash_text
+from fathom.strategies.verified import _find_places
 from fathom.types import Answer, Filter
 
 RIGHT_ANSWER = "harbour office"
@@ -129,6 +130,20 @@ def test_a_corrected_answer_is_located_in_the_sources_and_reused(
     assert citation.quote == "It is paid at the harbour office."
     assert engine.documents.get(document.id).text[citation.start : citation.end] == citation.quote
     assert again.answer == f"{citation.quote} [1]"
+
+
+@pytest.mark.parametrize(("typed", "written"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_a_corrected_answer_is_located_however_its_accents_are_composed(
+    engine: Engine, typed: Literal["NFC", "NFD"], written: Literal["NFC", "NFD"]
+) -> None:
+    name = "Café Renée"
+    rewrite_document(engine, normalize(written, f"{FEES} The permit is paid at the {name}."))
+    first = engine.ask(QUESTION)
+    (document,) = engine.documents.list()
+    places = list(_find_places(normalize(typed, name), [engine.documents.get(document.id)]))
+    assert [place.cut(document.text) for document, place in places] == [normalize(written, name)]
+    part = normalize(typed, "Café René")
+    assert engine.calibration.add_feedback(first.trace_id or "", answer=part).again is None
 
 
 def test_a_correction_missing_from_the_documents_is_stored_but_not_reused(engine: Engine) -> None:

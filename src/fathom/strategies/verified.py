@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Any, TypeAlias
+from unicodedata import normalize
 
 from fathom.errors import UsageError
 from fathom.index.feedback import Feedback, compute_question_key
@@ -178,11 +179,17 @@ def locate_answer(trace: Trace, short: str, documents: Iterable[Document], fits:
 
 
 def _find_places(short: str, documents: Iterable[Document]) -> Iterator[tuple[Document, Span]]:
-    """Yield the places that hold the words of an answer as whole words, in any capitals."""
+    """Yield the places that hold the words of an answer as whole words, in any capitals.
+
+    Accents may be composed or decomposed in Unicode, in the answer and in the documents.
+    """
+    composed = normalize("NFC", short)
     # `\b` finds no edge between a Latin letter and one of a script without spaces.
-    before = f"(?<!{_EDGE})" if _LETTER.match(short[0]) else ""
-    after = f"(?!{_EDGE})" if _LETTER.match(short[-1]) else ""
-    pattern = re.compile(f"{before}{re.escape(short)}{after}", re.IGNORECASE)
+    before = f"(?<!{_EDGE})" if _LETTER.match(composed[0]) else ""
+    after = f"(?!{_EDGE})" if _LETTER.match(composed[-1]) else ""
+    spellings = dict.fromkeys((short, composed, normalize("NFD", short)))
+    words = "|".join(map(re.escape, spellings))
+    pattern = re.compile(f"{before}(?:{words}){after}", re.IGNORECASE)
     for document in documents:
         for match in pattern.finditer(document.text):
             yield document, Span(*match.span())
