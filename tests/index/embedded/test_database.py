@@ -7,9 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.factories import drop_privileges, open_public_folder
 
+from fathom.errors import RunError
 from fathom.index.embedded.database import FileDatabase, create_private_file
 from fathom.index.embedded.schema import FILE, connect
+from fathom.ingest.sources.store import SourceStore
 
 RUN_IN_ANOTHER_PROCESS = """
 import sqlite3, sys
@@ -70,3 +73,17 @@ def test_only_its_owner_may_read_a_new_file_also_behind_a_link(tmp_path: Path) -
         create_private_file(link)
         assert (tmp_path / "file.db").stat().st_mode & 0o777 == 0o600
     assert link.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["keys.db", "sources.db"])
+def test_the_error_of_a_folder_that_cannot_be_written_names_the_file_once(name: str) -> None:
+    with open_public_folder() as folder, drop_privileges(folder):
+        folder.chmod(0o555)
+        table = FileDatabase(folder / name, ["CREATE TABLE keys(id TEXT)"])
+        use = table.execute if name == "keys.db" else SourceStore(folder).remove
+        with pytest.raises(RunError) as caught:
+            use("SELECT id FROM keys")
+        folder.chmod(0o755)
+    assert str(caught.value) == (
+        f"{folder / name}: Permission denied; check free space and permissions"
+    )

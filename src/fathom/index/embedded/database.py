@@ -49,7 +49,9 @@ class FileDatabase:
                 with self._connection:
                     return self._connection.execute(statement, values).fetchall()
             except (OSError, sqlite3.Error) as error:
-                message = f"{self.path}: {error}; check free space and permissions"
+                # The text of an `OSError` has its number and names the file again.
+                reason = (isinstance(error, OSError) and error.strerror) or error
+                message = f"{self.path}: {reason}; check free space and permissions"
                 raise RunError(message) from error
 
     def close(self) -> None:

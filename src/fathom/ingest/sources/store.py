@@ -256,7 +256,9 @@ def _explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as error:
-        raise RunError(f"{path}: {error}; check free space and permissions") from error
+        # The text of an `OSError` has its number and names the file again.
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise RunError(f"{path}: {reason}; check free space and permissions") from error
 
 
 class ObjectStates:
