@@ -11,6 +11,7 @@ from threading import Event, Thread, current_thread
 from typing import NoReturn
 
 import pytest
+from tests.documents.factories import make_odp
 from tests.factories import (
     FEES,
     QUESTION,
@@ -28,6 +29,7 @@ from fathom.index.embedded.opening import open_writer
 from fathom.models.embedder import SHIPPED, SHIPPED_INT8, load_embedder
 from fathom.registry import STRATEGIES
 from fathom.runs.concurrency import run_in_loop
+from fathom.serving.wording import choose_page_word
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 
@@ -238,6 +240,25 @@ def test_an_older_index_lists_the_files_that_it_recorded(engine: Engine, tmp_pat
         tmp_path / "set" / "corpus.jsonl",
     ]
     assert engine.ingest().unchanged == 2
+
+
+def test_the_slides_of_an_opendocument_presentation_are_cited(
+    engine: Engine, tmp_path: Path
+) -> None:
+    slides = (("The ferry", "The ferry sails at noon."), ("The mill", "The mill opened in 1910."))
+    file = tmp_path / "docs" / "talk.odp"
+    file.parent.mkdir()
+    file.write_bytes(make_odp(*slides))
+    assert (engine.ingest([file]).new, engine.ingest([file.parent]).unchanged) == (1, 1)
+    (document,) = engine.documents.list()
+    parsed = engine.documents.get(document.id)
+    assert [(block.kind, block.page) for block in parsed.blocks] == [
+        (kind, page) for page in (1, 2) for kind in ("heading", "paragraph")
+    ]
+    answer = engine.ask("When did the mill open?")
+    (citation,) = answer.citations
+    assert (answer.status, citation.page) == ("answered", 2)
+    assert choose_page_word(citation.path) == "slide"
 
 
 # Removing

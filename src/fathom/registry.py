@@ -247,6 +247,7 @@ RETRIEVERS: Mapping[str, RetrieverEntry] = {
 """The retrievers by name."""
 _TEXT = "application/vnd.oasis.opendocument.text"
 _SHEET = "application/vnd.oasis.opendocument.spreadsheet"
+_SLIDES = "application/vnd.oasis.opendocument.presentation"
 _FORMATS = (
     Format("csv", "fathom.documents.formats.csv:parse", endings=("csv", "tsv", "tab"),
            by_ending=True, lines=""),
@@ -261,8 +262,9 @@ _FORMATS = (
     Format("markdown", "fathom.documents.formats.markdown:parse",
            endings=("md", "markdown", "mdown", "mkd"), by_ending=True, lines=""),
     Format("notebook", "fathom.documents.formats.notebook:parse", endings=("ipynb",)),
-    Format("odt", "fathom.documents.formats.office.odt:parse", endings=("odt", "ods"),
-           media_types=(_TEXT, f"{_TEXT}-template", _SHEET, f"{_SHEET}-template"), pictures=True),
+    Format("odt", "fathom.documents.formats.office.odt:parse", endings=("odt", "ods", "odp"),
+           media_types=(_TEXT, f"{_TEXT}-template", _SHEET, f"{_SHEET}-template", _SLIDES,
+                        f"{_SLIDES}-template"), pictures=True),
     Format("pdf", "fathom.documents.formats.pdf.document:parse", endings=("pdf",),
            magic=(b"%PDF-",), pictures=True),
     Format("picture", "fathom.documents.formats.picture:parse",

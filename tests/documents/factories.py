@@ -100,6 +100,34 @@ def make_odt(*paragraphs: str) -> bytes:
     )
 
 
+def make_odp(*slides: tuple[str, str]) -> bytes:
+    """Return a presentation of OpenDocument with slides of a title and a text."""
+    kind = "application/vnd.oasis.opendocument.presentation"
+    frame = (
+        '<draw:frame presentation:class="{}"><draw:text-box><text:p>{}</text:p></draw:text-box>'
+        "</draw:frame>"
+    )
+    pages = "".join(
+        f'<draw:page draw:name="page{number}">{frame.format("title", title)}'
+        f"{frame.format('outline', text)}</draw:page>"
+        for number, (title, text) in enumerate(slides, start=1)
+    )
+    spaces = " ".join(
+        f'xmlns:{name}="{_ODF}:{name if name != "draw" else "drawing"}:1.0"'
+        for name in ("office", "text", "draw", "presentation")
+    )
+    return make_zip(
+        {
+            "mimetype": kind,
+            "META-INF/manifest.xml": f'<m:manifest xmlns:m="{_ODF}:manifest:1.0"><m:file-entry '
+            f'm:full-path="/" m:media-type="{kind}"/></m:manifest>',
+            "content.xml": f"<office:document-content {spaces}><office:body><office:presentation>"
+            f"{pages}<presentation:settings/></office:presentation></office:body>"
+            "</office:document-content>",
+        }
+    )
+
+
 _SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
@@ -182,6 +210,7 @@ def make_samples() -> dict[str, bytes]:
         "a.rtf": rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 A;}}caf\'e9 \u8364?\par next}",
         "a.eml": b"From: a@b.c\nTo: d@e.f\nSubject: hi\nMIME-Version: 1.0\n\nThe text.\n",
         "a.odt": make_odt("One paragraph of words", "Another"),
+        "a.odp": make_odp(("A slide", "with a line"), ("Another", "with a line too")),
         "a.xlsx": make_xlsx(("Name", "City"), ("Ann", "Rome"), ("Bob", "Bonn")),
         "a.pptx": make_pptx("A slide", "with two lines"),
         "a.epub": make_epub("Bridges", "Stone arches carry the road."),

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from fathom.question.question import Question
 from fathom.types import SECTION_SEPARATOR, Answer, Citation, Conflict, Place
 
-_PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
+_PAGE_WORDS = {".pptx": "slide", ".odp": "slide", ".xlsx": "sheet", ".ods": "sheet"}
 _MARK = re.compile(r"(?<!\s)\s*\[\d+\]")
 
 

@@ -31,6 +31,7 @@ MAIL = b"From: a@b.c\r\nTo: d@e.f\r\nSubject: hi\r\n\r\nText"
         (make_zip("ppt/presentation.xml"), "x", "pptx"),
         (make_zip("xl/workbook.xml"), "x", "xlsx"),
         (make_zip(mimetype=b"application/vnd.oasis.opendocument.text"), "x", "odt"),
+        (make_zip(mimetype=b"application/vnd.oasis.opendocument.presentation"), "x", "odt"),
         (make_zip(mimetype=b"application/epub+zip"), "x", "epub"),
         (make_zip("META-INF/container.xml"), "x", "epub"),
         (b"{\\rtf1 hello}", "x.doc", "rtf"),

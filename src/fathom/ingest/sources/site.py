@@ -79,6 +79,7 @@ ENDINGS = {
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
     "application/vnd.oasis.opendocument.text": ".odt",
     "application/vnd.oasis.opendocument.spreadsheet": ".ods",
+    "application/vnd.oasis.opendocument.presentation": ".odp",
 }
 """The endings of files by their media types; content of other types is not read."""
 _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
