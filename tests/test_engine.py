@@ -1,7 +1,9 @@
 """The facade over a whole index: rebuilding, removing, reading and reporting."""
 
 import asyncio
+import errno
 import json
+import os
 import shutil
 import sqlite3
 import time
@@ -29,6 +31,7 @@ from fathom.index.embedded.opening import open_writer
 from fathom.models.embedder import SHIPPED, SHIPPED_INT8, load_embedder
 from fathom.registry import STRATEGIES
 from fathom.runs.concurrency import run_in_loop
+from fathom.serving.cli.errors import _describe_error
 from fathom.serving.wording import choose_page_word
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
@@ -481,3 +484,22 @@ def test_an_engine_closes_while_a_search_is_running(tmp_path: Path) -> None:
     closing.join(60)
     assert not closing.is_alive()
     assert job.result() == 1
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_full_disk_is_told_from_an_output_that_cannot_be_written(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_named: bool
+) -> None:
+    def fill_disk(*_: object, **__: object) -> NoReturn:
+        file = (str(engine.directory / "graph"),) if is_named else ()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *file)
+
+    write_file(tmp_path / "docs" / "a.md", "One text.")
+    engine.ingest([tmp_path / "docs"])
+    monkeypatch.setattr("fathom.index.embedded.writer.catch_up", fill_disk)
+    with pytest.raises(OSError if is_named else RunError) as caught:
+        engine.documents.remove([str(tmp_path / "docs" / "a.md")])
+    if not is_named:
+        text = f"{engine.directory}: No space left on device; check free space and permissions"
+        assert str(caught.value) == text
+    assert "output" not in _describe_error(caught.value)[0]

@@ -177,7 +177,8 @@ class KeywordIndex:
                 writer.add_document(last)
                 writer.commit()
         except (ValueError, OSError) as error:
-            raise RunError(f"the keyword index cannot be written: {error}") from error
+            name = self.folder or "the keyword index"
+            raise RunError(f"{name} cannot be written: {error}") from error
         self.reload()
 
     @contextmanager

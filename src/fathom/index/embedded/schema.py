@@ -208,6 +208,8 @@ def name_corruption(
 ) -> Iterator[None]:
     """Turn errors about a damaged file into one line that names it and the next step.
 
+    An error of the system that names no file gets the folder of the index.
+
     Args:
         file: The file of SQLite.
         find_faults: The function that yields the faults of the file. It is called after an
@@ -220,8 +222,14 @@ def name_corruption(
     """
     try:
         yield
-    except (FathomError, OSError, sqlite3.ProgrammingError):
+    except (FathomError, sqlite3.ProgrammingError):
         raise
+    except OSError as error:
+        if error.filename is not None or error.strerror is None:
+            raise
+        # Without a file's name it would be taken for an error of the output.
+        message = f"{file.parent}: {error.strerror}; check free space and permissions"
+        raise RunError(message) from error
     except sqlite3.OperationalError as error:
         if is_damage(error):
             raise _build_damage_error(file, _shorten(error)) from error
