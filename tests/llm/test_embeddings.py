@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.scripted_server import Act, find_closed_url, raw, resets, serve, status
+from tests.scripted_server import Act, drips, find_closed_url, raw, resets, serve, status
 
 from fathom.errors import ModelError, UsageError
 from fathom.llm.embeddings import PooledClient, RemoteEmbedder, resolve_embedding_endpoint
@@ -88,6 +89,18 @@ def test_a_temporary_fault_is_retried() -> None:
 
         assert server.calls == 4
         assert waits == [3.0, 1.0, 2.0]
+
+
+def test_a_reply_that_drips_is_given_up_in_time() -> None:
+    slow = drips("words " * 100, every_s=0.05)
+    with serve(slow, slow) as server:
+        client = make_embedder(server.base_url, seconds=0.5, policy=RetryPolicy(tries=2))
+        started = time.monotonic()
+        with pytest.raises(ModelError, match="broke before the reply was whole"):
+            client.embed(["a"])
+
+        assert time.monotonic() - started < 5
+        assert server.calls == 2
 
 
 def test_it_gives_up_after_a_number_of_tries() -> None:

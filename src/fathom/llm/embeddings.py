@@ -124,12 +124,14 @@ class RemoteEmbedder:
         Args:
             endpoint: The server and the model.
             batch: The largest number of texts in one request.
-            seconds: The timeout in seconds of each phase of a request, as in `PooledClient`.
+            seconds: The timeout in seconds of each phase of a request, as in `PooledClient`, and
+                of the reply's body as a whole, counted from the start of the request.
             policy: The number of tries and the waits between them.
             sleep: The function that waits.
         """
         self._endpoint = endpoint
         self._batch = batch
+        self._seconds = seconds
         self._client = PooledClient(seconds)
         self._policy = policy or RetryPolicy()
         self._sleep = sleep
@@ -227,7 +229,9 @@ class RemoteEmbedder:
 
         Raises:
             ModelError: If the reply has more than `MOST_BYTES`.
+            ReadTimeout: If its body is not there in time.
         """
+        deadline = time.monotonic() + self._seconds
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._endpoint.key is not None:
             headers["Authorization"] = f"Bearer {self._endpoint.key.get_secret_value()}"
@@ -246,6 +250,9 @@ class RemoteEmbedder:
                 body += chunk
                 if len(body) > MOST_BYTES:
                     raise self._make_error(f"more than {MOST_BYTES >> 20} MB")
+                # The client's timeout begins anew with each byte.
+                if time.monotonic() > deadline:
+                    raise httpx2.ReadTimeout("the reply takes too long")
             return reply.status_code, reply.headers, bytes(body)
 
     def _parse_vectors(self, body: bytes, count: int) -> Matrix:
