@@ -506,9 +506,14 @@ def test_read_files_without_a_part_are_named() -> None:
     report = IngestReport(new=23)
     report.add_file("/whole.md", "ok", "")
     for number in range(22):
-        report.add_file(f"/{number}.html", "ok", "hidden text left out in 1 place", is_partial=True)
+        report.add_file(
+            f"/{number}.html",
+            "ok",
+            "hidden or struck-through text left out in 1 place",
+            is_partial=True,
+        )
     _, first, *_, last = format_ingest_report(report).splitlines()
-    assert first == "  read in part  /0.html: hidden text left out in 1 place"
+    assert first == "  read in part  /0.html: hidden or struck-through text left out in 1 place"
     assert last == "  and 2 more of this kind"
 
 

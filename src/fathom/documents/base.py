@@ -56,8 +56,8 @@ class ParsedDocument:
         blocks: The blocks of the text, in order.
         record: The id of a corpus record as `record_ids.name_record` makes it; `None` for a file.
         lines: Pairs of offset and line number, as in `Document`.
-        unread: One line about pages that could not be read and hidden text that was left out;
-            empty if there are none.
+        unread: One line about pages that could not be read and hidden or struck-through text that
+            was left out; empty if there are none.
     """
 
     text: str
@@ -143,9 +143,9 @@ class Parser(Protocol):
 
 
 def _describe_hidden(count: int) -> str:
-    """Describe the number of hidden texts that were left out, in one line; empty for 0."""
+    """Describe the number of hidden or struck-through texts that were left out; empty for 0."""
     places = "1 place" if count == 1 else f"{count} places"
-    return f"hidden text left out in {places}" if count else ""
+    return f"hidden or struck-through text left out in {places}" if count else ""
 
 
 class Builder:
@@ -252,7 +252,7 @@ class Builder:
         self._add_block("footnote", f"[{label}] {text.strip()}" if label and text.strip() else text)
 
     def skip_hidden(self, count: int) -> None:
-        """Count texts that are left out because a reader of the file cannot see them."""
+        """Count texts that are left out because they are struck through or no reader sees them."""
         self._hidden += count
 
     def build(

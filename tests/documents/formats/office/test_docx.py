@@ -135,7 +135,7 @@ SHADE = '<w:shd w:val="clear" w:fill="000080"/>'
 def test_runs_that_no_reader_sees_are_left_out_and_reported(properties: str) -> None:
     parsed = parse(make_package(p(r("Seen ") + make_run("evil", properties) + r("words"))))
     assert parsed.text == "Seen words"
-    assert parsed.unread == "hidden text left out in 1 place"
+    assert parsed.unread == "hidden or struck-through text left out in 1 place"
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_struck_runs_are_left_out_and_reported() -> None:
     body += p(make_run("New.", '<w:strike w:val="0"/>') + make_run(" ", strike))
     parsed = parse(make_package(body))
     assert parsed.text == "Fee: 12 crowns\n\nNew."
-    assert parsed.unread == "hidden text left out in 4 places"
+    assert parsed.unread == "hidden or struck-through text left out in 4 places"
 
 
 def test_struck_runs_of_notes_headers_and_footers_are_left_out() -> None:
@@ -371,7 +371,7 @@ def test_struck_runs_of_notes_headers_and_footers_are_left_out() -> None:
         )
     )
     assert parsed.text == "30 crowns\n\nFee[1]\n\n[1] 30 crowns\n\nFine[i]\n\n[i] 30 crowns"
-    assert parsed.unread == "hidden text left out in 3 places"
+    assert parsed.unread == "hidden or struck-through text left out in 3 places"
 
 
 STRIKING = (
@@ -392,7 +392,7 @@ def test_runs_that_their_style_strikes_are_left_out() -> None:
     body += make_table(make_row(make_cell("a"), make_cell("b")))
     parsed = parse(make_package(body, styles=STRIKING))
     assert parsed.text == "Fee: 12\n\nStill so.\n\na | b"
-    assert parsed.unread == "hidden text left out in 2 places"
+    assert parsed.unread == "hidden or struck-through text left out in 2 places"
 
 
 def make_figure(name: str, link: str) -> str:

@@ -69,7 +69,11 @@ def test_without_a_recogniser_the_pictures_and_the_extra_are_named() -> None:
     assert parse(docx, FixedRecogniser("")).unread == ""
     hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>evil</w:t></w:r>"
     both = add_pictures(make_package(p(r(PROSE) + hidden)), save_image(NOISE, "PNG"))
-    notes = ("hidden text left out in 1 place", "1 picture in it not looked into", NEEDS_OCR)
+    notes = (
+        "hidden or struck-through text left out in 1 place",
+        "1 picture in it not looked into",
+        NEEDS_OCR,
+    )
     assert parse(both).unread == "; ".join(notes)
     scan = add_pictures(make_package(p(r("The form:"))), save_image(NOISE, "PNG"))
     with pytest.raises(ParseRefusal, match=r"hardly any text; .*fathom-qa\[ocr\]"):

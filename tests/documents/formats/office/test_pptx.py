@@ -215,7 +215,7 @@ def make_placed(text: str, *, at: tuple[int, int] = (0, 0), run: str = "", shape
 def test_text_that_no_reader_of_a_slide_sees_is_left_out_and_reported(hidden: str) -> None:
     parsed = parse(make_package([make_placed("The fee is 9 crowns.") + hidden]))
     assert parsed.text == "The fee is 9 crowns."
-    assert parsed.unread == "hidden text left out in 1 place"
+    assert parsed.unread == "hidden or struck-through text left out in 1 place"
 
 
 @pytest.mark.parametrize(
@@ -268,4 +268,4 @@ def test_struck_text_of_notes_is_left_out() -> None:
     )
     parsed = parse(data)
     assert parsed.text == "Fees\n\nSay twelve"
-    assert parsed.unread == "hidden text left out in 1 place"
+    assert parsed.unread == "hidden or struck-through text left out in 1 place"

@@ -151,7 +151,7 @@ def test_struck_cells_and_runs_are_left_out_and_reported() -> None:
         "Item: Bin | Fee: now 30",
         "Item: Skip | Fee: 40",
     ]
-    assert parsed.unread == "hidden text left out in 6 places"
+    assert parsed.unread == "hidden or struck-through text left out in 6 places"
 
 
 def test_a_struck_cell_keeps_the_runs_that_are_not_struck() -> None:
@@ -443,7 +443,7 @@ def test_text_boxes_are_read_from_top_to_bottom_before_the_charts() -> None:
         "Closed on 24 December.",
         "Visits of the library",
     ]
-    assert "hidden text left out in 1 place" in parsed.unread
+    assert "hidden or struck-through text left out in 1 place" in parsed.unread
 
 
 def test_a_sheet_of_text_boxes_alone_is_read() -> None:
@@ -505,7 +505,7 @@ def test_a_value_that_its_format_hides_is_left_out_and_counted(form: str, value:
     book.active["B1"].number_format = form
     parsed = parse(save_book(book))
     assert parsed.text == "Weight"
-    assert "hidden text left out in 1 place" in parsed.unread
+    assert "hidden or struck-through text left out in 1 place" in parsed.unread
 
 
 def test_comments_are_not_read() -> None:

@@ -57,7 +57,9 @@ def test_without_a_recogniser_the_pages_and_the_extra_are_named() -> None:
 def test_the_note_on_scans_stays_last_so_that_they_are_recognised() -> None:
     hidden = "BT /F1 10 Tf 1 g 50 100 Td (evil) Tj ET"
     unread = parse(make_pdf(f"{TEXT}\n{hidden}", PICTURE)).unread
-    assert unread.startswith("hidden text left out in 1 place; page 2 of 2 without text")
+    assert unread.startswith(
+        "hidden or struck-through text left out in 1 place; page 2 of 2 without text"
+    )
     assert unread.endswith(f"; {NEEDS_OCR}")
 
 
