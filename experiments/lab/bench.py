@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -39,8 +39,6 @@ from fathom.settings import Settings
 ROOT = Path(__file__).parents[2]
 FOLLOWED = 10
 """The questions that are asked once more to see what code they run through."""
-_MODELS = ModelCache()
-"""Model files that this process has read; each bench keeps outputs of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +52,7 @@ class Bench:
         indexes: Where the indexes are; by default below `work`.
         manifests: Of what was learned from and chosen on; such questions are not asked, unless the
             experiment says that it is not `clean`.
+        models: A cache of model files, which several benches may share.
     """
 
     data: Path
@@ -61,6 +60,7 @@ class Bench:
     commit: str = "unknown"
     indexes: Path | None = None
     manifests: Sequence[Manifest] = ()
+    models: ModelCache = field(default_factory=ModelCache)
 
     def collect_results(self, experiment: Experiment) -> Results:
         """Return all records of an experiment.
@@ -259,7 +259,7 @@ class Bench:
 
     @cached_property
     def _keeping_models(self) -> KeepingCache:
-        return KeepingCache(self._outputs, _MODELS)
+        return KeepingCache(self._outputs, self.models)
 
     @cached_property
     def _stub(self) -> StubLLM:

@@ -7,6 +7,11 @@ from experiments.lab.plan import Experiment, read_experiment
 from tests.evaluation.test_datasets import write_dataset
 from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES
 
+from fathom.models.cache import ModelCache
+
+MODELS = ModelCache()
+"""Model files that the tests of a process read once."""
+
 TOML = """
 title = "Two systems"
 where = "Toy, Table I"
@@ -53,4 +58,4 @@ def bench(folder: Path) -> Bench:
     place = folder / "data" / "toy"
     place.mkdir(parents=True, exist_ok=True)
     write_dataset(place, CORPUS, QUERIES, QRELS)
-    return Bench(data=folder / "data", work=folder / "work")
+    return Bench(data=folder / "data", work=folder / "work", models=MODELS)
