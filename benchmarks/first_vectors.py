@@ -20,8 +20,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from typing_extensions import override
-
 from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.evaluation.comparison import compare
@@ -29,33 +27,14 @@ from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.ir_metrics import MEASURES
 from fathom.evaluation.records import Record, Records
 from fathom.evaluation.runner import draw_questions, record_retriever
-from fathom.index.base import IndexReader, IndexWriter, Match, Vector
+from fathom.index.base import IndexWriter
 from fathom.models.base import Embedder, embed_many
-from fathom.retrieval.base import Retriever
 from fathom.retrieval.hybrid import HybridRetriever
-from fathom.retrieval.vector_side import VectorSide
-from fathom.types import Query
 
 MEASURE = "nDCG@10"
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 """The shares of chunks with a vector at which search is measured."""
 STEP_CHUNKS = 256
-
-
-class StoredSide(VectorSide):
-    """A vector space in which only stored vectors are searched."""
-
-    @override
-    def search(
-        self,
-        index: IndexReader,
-        query: Query,
-        vector: Vector,
-        *,
-        k: int,
-        by_words: Sequence[Match] | None = None,
-    ) -> list[Match]:
-        return index.vector_search(vector, k=k, filters=query.filters, space=self.space)
 
 
 def ingest_for(corpus: Path, index: Path, seconds: float) -> None:
@@ -100,15 +79,11 @@ def rank_questions(engine: Engine, dataset: Dataset, queries: int, *, stored: bo
     """
     retriever = cast(HybridRetriever, engine.retriever("hybrid"))
     if stored:
-        sides = [
-            StoredSide(embedder=side.embedder, texts=side.texts, space=side.space)
-            for side in retriever.sides
-        ]
+        sides = [replace(side, late_chunks=0) for side in retriever.sides]
         retriever = replace(retriever, sides=sides)
     questions = draw_questions(dataset, queries, seed=0, ranks=True)
-    searched: Retriever = retriever
     with engine.open_snapshot():
-        return record_retriever(dataset, questions, searched, Records())
+        return record_retriever(dataset, questions, retriever, Records())
 
 
 def average_measure(records: Sequence[Record]) -> float:

@@ -13,6 +13,7 @@ from fathom.errors import ModelError
 from fathom.index.base import IndexWriter
 from fathom.ingest.filling import fill_spaces
 from fathom.models.base import Embedder, Matrix
+from fathom.retrieval.vector import VectorRetriever
 from fathom.retrieval.vector_side import LATE_CHUNKS
 from fathom.settings.tree import IndexSettings, Settings
 from fathom.testing.doubles import HashingEmbedder
@@ -103,6 +104,17 @@ def test_only_the_best_hits_by_words_are_embedded_and_only_once(tmp_path: Path) 
         fill_spaces(writer, {"": HashingEmbedder()})
         rank(engine, "hybrid", "empty berth")
         assert len(embedder.texts) == 4 + LATE_CHUNKS
+
+
+def test_without_late_chunks_stored_vectors_alone_are_searched(tmp_path: Path) -> None:
+    embedder = CountingEmbedder()
+    with open_unfilled(tmp_path, embedder) as (engine, writer):
+        side = replace(engine.assembly.side(""), late_chunks=0)
+        retriever = VectorRetriever(engine.reader(), side)
+        assert retriever.retrieve(Query(text="harbour ferry"), k=9) == []
+        assert len(embedder.texts) == 1
+        fill_spaces(writer, {"": HashingEmbedder()})
+        assert len(retriever.retrieve(Query(text="harbour ferry"), k=9)) == len(TEXTS)
 
 
 def test_a_text_that_cannot_be_embedded_is_found_by_its_words(tmp_path: Path) -> None:
