@@ -1,4 +1,4 @@
-"""Embedding of chunks that are stored without vectors, which searches find by their words alone.
+"""Embedding of chunks that are stored without vectors, which are found only by shared words.
 
 If the embedder fails at a text, or the text ends the worker that embeds it, the batch is halved
 until the text is found. Its chunk stays without a vector and is reported; the others get theirs.
@@ -14,8 +14,9 @@ import numpy as np
 
 from fathom.errors import FathomError, RunError
 from fathom.index.base import IndexWriter, Vector
+from fathom.ingest.step_size import adapt_size
 from fathom.ingest.workers.base import EmbedTask, LostTask, WorkerPool
-from fathom.models.base import BULK_MINIMUM, Embedder, embed_many
+from fathom.models.base import Embedder, embed_many
 from fathom.types import Chunk
 
 STEP_SECONDS = 1.0
@@ -313,11 +314,14 @@ def _adapt_size(size: int, embedded: int, seconds: float) -> int:
     """
     if not embedded:  # such a step tells nothing about the next one, in which all may have to be
         return max(size, min(2 * size, WORKER_BATCH_CHUNKS))
-    rate = embedded / max(seconds, 1e-3)
-    # Below `BULK_MINIMUM` texts only one core may work, which makes each step seem too long.
-    wanted = max(rate * STEP_SECONDS, min(BULK_MINIMUM, rate * MAX_BULK_SECONDS))
-    # The size at most doubles, so that one very fast step does not lead to a very long one.
-    return max(1, min(MAX_STEP_CHUNKS, 2 * size, int(wanted)))
+    return adapt_size(
+        size,
+        texts=embedded,
+        took=seconds,
+        seconds=STEP_SECONDS,
+        bulk_seconds=MAX_BULK_SECONDS,
+        most=MAX_STEP_CHUNKS,
+    )
 
 
 def describe_missing_vectors(lacking: int) -> tuple[str, ...]:

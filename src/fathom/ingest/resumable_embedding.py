@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fathom.index.base import IndexWriter, Matrix
-from fathom.models.base import BULK_MINIMUM, Embedder, embed_many
+from fathom.ingest.step_size import adapt_size
+from fathom.models.base import Embedder, embed_many
 
 KEEP_SECONDS = 2.0
 """The longest work that an interruption loses, in seconds."""
@@ -79,9 +80,12 @@ class ResumableEmbedder:
             texts: The number of texts in the last slice.
             seconds: The seconds that it took.
         """
-        rate = texts / max(seconds, 1e-3)
-        # Below `BULK_MINIMUM` texts only one core may work, which makes each slice seem too long.
-        wanted = max(rate * SLICE_SECONDS, min(BULK_MINIMUM, rate * KEEP_SECONDS))
-        # The size at most doubles, so that one very fast slice does not lead to a very long one.
-        self._size = max(1, min(_MAX_SLICE_TEXTS, 2 * self._size, int(wanted)))
-        return self._size / rate
+        self._size = adapt_size(
+            self._size,
+            texts=texts,
+            took=seconds,
+            seconds=SLICE_SECONDS,
+            bulk_seconds=KEEP_SECONDS,
+            most=_MAX_SLICE_TEXTS,
+        )
+        return self._size * seconds / texts
