@@ -261,7 +261,7 @@ def test_a_last_step_that_was_interrupted_is_repeated_and_replays(
     # The run must reach its last step in this time also where the machine stops for a moment.
     first = run_to_end(slow, Budget(seconds=2))
     assert first.answer.stop_reason == "answered"
-    again = run_to_end(slow, Budget(seconds=0.5), events=RecordedEvents(first.trace))
+    again = run_to_end(slow, Budget(seconds=2), events=RecordedEvents(first.trace))
     assert is_same_answer(first.trace, again.answer)
 
 
