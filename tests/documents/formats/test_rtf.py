@@ -44,6 +44,8 @@ from fathom.documents.formats.rtf import parse
         (rb"{\rtf1{\stylesheet{\s1\v0 Normal;}}a{\deleted b\deleted0 c}}", "ac"),
         (rb"{\rtf1 a{\pict\bin3 {}{00}b{\xe Fees}}", "ab"),
         (rb"{\rtf1 a\emspace b\enspace c\column d}", "a b c\n\nd"),
+        (rb"{\rtf1 10{\super 1}{\super 2} m{\super 2}, 10{\up6 6} l}", "10^12 m2, 10^6 l"),
+        (rb"{\rtf1 10\sub 6\nosupersub 7\super 8\plain 9\up6 5\up0 4}", "10_67^89^54"),
     ],
 )
 def test_text_is_read(source: bytes, text: str) -> None:
@@ -140,4 +142,26 @@ def test_a_cell_that_spans_rows_is_repeated_in_each_of_them() -> None:
         "Bonn | raft | 3",
         "",
         "After.",
+    ]
+
+
+def test_paragraphs_of_the_outline_and_of_styles_for_headings_are_headings() -> None:
+    parsed = parse(
+        rb"{\rtf1{\stylesheet{\s0 Normal;}{\s15\sbasedon0\qc\fs56 Title;}"
+        rb"{\*\cs3 Heading 9 Char;}{\s2\sbasedon0{\*\soutlvl1}\b\snext0 heading 2;}}"
+        rb"\pard\plain\s15 Tariff\par\pard\plain\s2 Berths\par\pard\plain It is 9.\par"
+        rb"{\pard\outlinelevel2 Yachts\par}{\pard Text\par}"
+        rb"\trowd\pard\intbl\s2 A\cell B\cell\row\pard\outlinelevel9 End}"
+    )
+    described = [
+        (block.kind, block.span.cut(parsed.text), block.headings) for block in parsed.blocks
+    ]
+    assert described == [
+        ("heading", "Tariff", ("Tariff",)),
+        ("heading", "Berths", ("Tariff", "Berths")),
+        ("paragraph", "It is 9.", ("Tariff", "Berths")),
+        ("heading", "Yachts", ("Tariff", "Berths", "Yachts")),
+        ("paragraph", "Text", ("Tariff", "Berths", "Yachts")),
+        ("table_row", "A | B", ("Tariff", "Berths", "Yachts")),
+        ("paragraph", "End", ("Tariff", "Berths", "Yachts")),
     ]

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.cell_grid import CellGrid
+from fathom.documents.formats.superscripts import LONGEST_BEFORE, choose_sign
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])"
@@ -21,11 +22,21 @@ _UNSEEN = frozenset(
 _NOTE, _PARAGRAPH_END, _CELL_END = "\x1d", "\x1e", "\x1f"
 _TOP, _COVERED = "\x1b", "\x1c"
 """The marks of a cell that spans rows, and of those below it that it covers."""
-_MARKS = dict.fromkeys(map(ord, (_NOTE, _PARAGRAPH_END, _CELL_END, _TOP, _COVERED)))
+_HEADING = "\x1a"
+"""The mark of a heading, before the digit of its level at the end of the paragraph."""
+_MARKS = dict.fromkeys(map(ord, (_NOTE, _PARAGRAPH_END, _CELL_END, _TOP, _COVERED, _HEADING)))
 _MERGES = {b"clvmgf": _TOP, b"clvmrg": _COVERED}
 _ROW_WORDS = frozenset({b"trowd", b"cellx", *_MERGES})
 """The words that describe the cells of a row."""
 _NOTE_MARK = re.compile(rf"{_NOTE}(\d+){_NOTE}")
+_HEADING_MARK = re.compile(rf"{_HEADING}(\d)$")
+_HEADING_STYLE = re.compile(
+    rb"\{\\s(\d{1,5})(?=[\\ {])(?:[^{};]|\{[^{}]{0,200}\}){0,500}?"
+    rb"(?<=[ }])(?:heading ([1-9])|title)(?:,[^{};]{0,99})?;\}",
+    re.IGNORECASE,
+)
+_STYLE_SHEET = re.compile(rb"\\stylesheet")
+_MOST_STYLE_BYTES = 300_000
 _FACTS = frozenset({b"title", b"author"})
 """The properties of the document that are read."""
 _SIGNS = {
@@ -56,6 +67,9 @@ _MAC_PAGES = {
 _ESCAPED = {b"~": "\u00a0", b"_": "-", b"-": ""}
 _SWITCHES = {b"v": "unseen", b"deleted": "deleted", b"strike": "struck", b"striked": "struck"}
 """The properties of letters that a word switches on, and the same word with 0 off."""
+_SHIFTS = {b"super": 1, b"sub": -1, b"nosupersub": 0, b"up": 1, b"dn": -1}
+"""The words that raise or lower letters."""
+_BODY_LEVEL = 9
 _DEEPEST = 1_000
 _TINIEST = 4
 """The largest size of letters, in half points, that nobody can read."""
@@ -69,6 +83,8 @@ class _Group:
         hidden: Whether its text is not shown.
         tiny: Whether its letters are too small to be read.
         struck: Whether its text is struck through.
+        level: The level of the heading that its paragraphs are; 0 for text.
+        shift: 1 if its letters are raised, -1 if they are lowered, else 0.
         in_facts: Whether it is one of the document's properties.
         pieces: The text to which its text belongs: the document, a note or a property.
         font: The number of its font; -1 for none.
@@ -81,6 +97,8 @@ class _Group:
     deleted: bool = False
     tiny: bool = False
     struck: bool = False
+    level: int = 0
+    shift: int = 0
     in_table: bool = False
     in_facts: bool = False
     font: int = -1
@@ -95,6 +113,8 @@ class _Group:
             self.deleted,
             self.tiny,
             self.struck,
+            self.level,
+            self.shift,
             self.in_table,
             self.in_facts,
             self.font,
@@ -118,12 +138,21 @@ def parse(data: bytes) -> ParsedDocument:
         if at in rows:
             builder.add_row(rows[at])
         else:
-            for part in _NOTE_MARK.sub(r"[\1]", paragraph).split("\n\n"):
-                builder.add_paragraph(part)
+            _add_paragraph(builder, _NOTE_MARK.sub(r"[\1]", paragraph))
         for number in _NOTE_MARK.findall(paragraph) if _NOTE in paragraph else ():
             builder.add_footnote(_NOTE_MARK.sub("", notes[int(number) - 1]), number)
     facts = reader.read_facts()
     return builder.build(facts.pop("title", ""), facts)
+
+
+def _add_paragraph(builder: Builder, paragraph: str) -> None:
+    """Add a paragraph as a heading, if it ends with the mark of one, or else as text."""
+    heading = _HEADING_MARK.search(paragraph)
+    if heading is not None:
+        builder.add_heading(paragraph[: heading.start()], int(heading[1]))
+        return
+    for part in paragraph.split("\n\n"):
+        builder.add_paragraph(part)
 
 
 def _place_rows(paragraphs: Sequence[str]) -> dict[int, list[str]]:
@@ -183,12 +212,14 @@ class RtfReader:
         self._data = data
         self._encoding = _read_code_page(data)
         self._encodings = _read_font_encodings(data)
+        self._levels = _read_heading_levels(data)
         self._decoder_name, self._decoder = self._encoding, _make_decoder(self._encoding)
         self._pieces: list[list[str]] = [[]]
         self._facts: dict[str, list[str]] = {}
         self._groups = [_Group(self._pieces[0])]
         self._to_skip = 0
         self._was_unseen = False
+        self._last_shift = 0
         self._merges: list[str] = []
         """The marks of the cells of the row, as its description states them."""
         self._merge = ""
@@ -256,13 +287,22 @@ class RtfReader:
         elif word == b"u" and number is not None:
             self._append(chr(number % 0x10000).translate(_MARKS))
             self._to_skip = group.stand_ins
-        elif word == b"par" and group.in_table:
-            self._append("\n")
+        elif word == b"par":
+            self._end_paragraph(group)
         elif word in _SIGNS:
             self._append_sign(word)
         else:
             self._describe_row(word)
+            self._set_level(word, number or 0)
             _set_property(group, word, number)
+
+    def _end_paragraph(self, group: _Group) -> None:
+        """End a paragraph, or a line of a cell."""
+        if group.in_table:
+            self._append("\n")
+            return
+        is_heading = group.level and group.pieces is self._pieces[0]
+        self._append(f"{_HEADING}{group.level}{_PARAGRAPH_END}" if is_heading else _PARAGRAPH_END)
 
     def _append_sign(self, word: bytes) -> None:
         """Add the sign of a control word; before the end of a cell, how it is merged."""
@@ -284,6 +324,15 @@ class RtfReader:
             self._merge = ""
         else:
             self._merge = _MERGES[word]
+
+    def _set_level(self, word: bytes, number: int) -> None:
+        """Set the level of the heading that the paragraphs of the group are."""
+        if word == b"s":
+            self._groups[-1].level = self._levels.get(number, 0)
+        elif word == b"outlinelevel":
+            self._groups[-1].level = number + 1 if number < _BODY_LEVEL else 0
+        elif word == b"pard":
+            self._groups[-1].level = 0
 
     def _open_note(self) -> None:
         """Let the group be a note, whose number stands in the text around it."""
@@ -327,7 +376,15 @@ class RtfReader:
             self.hidden_places += is_unseen and not self._was_unseen
             self._was_unseen = is_unseen
         if not is_unseen or not text.strip():
-            group.pieces.append(text)
+            group.pieces.append(self._choose_sign(group, text) + text)
+            self._last_shift = group.shift
+
+    def _choose_sign(self, group: _Group, text: str) -> str:
+        """Return the sign that keeps raised or lowered letters apart from the text before."""
+        if group.shift in {0, self._last_shift}:
+            return ""
+        before = "".join(group.pieces[-LONGEST_BEFORE:])
+        return choose_sign(before, text, raised=group.shift > 0)
 
 
 def _set_property(group: _Group, word: bytes, number: int | None) -> None:
@@ -338,6 +395,9 @@ def _set_property(group: _Group, word: bytes, number: int | None) -> None:
         group.tiny = number is not None and number <= _TINIEST
     elif word == b"plain":
         group.unseen = group.tiny = group.struck = False  # text of the usual form
+        group.shift = 0
+    elif word in _SHIFTS:
+        group.shift = 0 if number == 0 else _SHIFTS[word]
     elif word in {b"pard", b"intbl"}:
         group.in_table = word == b"intbl"
     elif word in {b"f", b"deff"}:
@@ -361,6 +421,14 @@ def _read_font_encodings(data: bytes) -> dict[int, str]:
     fonts = _FONT.finditer(data, table.end(), table.end() + _MOST_FONT_BYTES) if table else ()
     charsets = {int(font[1]): int(font[2]) for font in fonts}
     return {font: _CHARSETS[set_] for font, set_ in charsets.items() if set_ in _CHARSETS}
+
+
+def _read_heading_levels(data: bytes) -> dict[int, int]:
+    """Return the levels of the styles for headings and titles, by the style's number."""
+    sheet = _STYLE_SHEET.search(data)
+    end = sheet.end() + _MOST_STYLE_BYTES if sheet else 0
+    styles = _HEADING_STYLE.finditer(data, sheet.end(), end) if sheet else ()
+    return {int(style[1]): int(style[2] or 1) for style in styles}
 
 
 def _read_code_page(data: bytes) -> str:

@@ -1,6 +1,7 @@
 """Superscripts and subscripts: the sign that keeps them apart from a number before them."""
 
 import re
+from typing import Any
 
 LONGEST_BEFORE = 4
 """The number of characters before a figure that decide whether it needs a sign."""
@@ -26,3 +27,20 @@ def choose_sign(before: str, script: str, *, raised: bool) -> str:
     if not _FIGURE.match(script) or not _NUMBER_OR_WORD.search(before):
         return ""
     return "^" if raised else "_"
+
+
+def mark_script(element: Any, *, raised: bool) -> None:  # noqa: ANN401 - lxml has no types
+    """Put the sign before the text of an element of XML that is a superscript or subscript.
+
+    Args:
+        element: The element.
+        raised: Whether it is a superscript.
+    """
+    previous, around = element.getprevious(), element.getparent()
+    if around is None:
+        return
+    before = (around.text if previous is None else previous.tail) or ""
+    if previous is not None and not before and isinstance(previous.tag, str):
+        before = "".join(previous.itertext())
+    sign = choose_sign(before, "".join(element.itertext()), raised=raised)
+    element.text = sign + (element.text or "")

@@ -12,7 +12,7 @@ from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.html import add_fragment
 from fathom.documents.formats.list_numbers import format_number
-from fathom.documents.formats.superscripts import choose_sign
+from fathom.documents.formats.superscripts import mark_script
 
 _ENTRIES = frozenset({"item", "entry"})
 _TITLES = frozenset({"title", "heading", "head", "subject", "name"})
@@ -90,15 +90,7 @@ def parse(data: bytes) -> ParsedDocument:
 def _mark_superscripts(root: Any) -> None:  # noqa: ANN401
     """Put signs before superscripts and subscripts, to keep them apart from the text before."""
     for element in root.iter("{*}sup", "{*}sub", "{*}superscript", "{*}subscript"):
-        previous, around = element.getprevious(), element.getparent()
-        if around is None:
-            continue
-        before = (around.text if previous is None else previous.tail) or ""
-        if previous is not None and not before and isinstance(previous.tag, str):
-            before = "".join(previous.itertext())
-        script = "".join(element.itertext())
-        sign = choose_sign(before, script, raised=_get_name(element).startswith("sup"))
-        element.text = sign + (element.text or "")
+        mark_script(element, raised=_get_name(element).startswith("sup"))
 
 
 class _XmlWalk:

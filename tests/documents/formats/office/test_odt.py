@@ -50,6 +50,11 @@ def test_the_title_style_is_a_heading() -> None:
     assert describe_blocks(parsed) == [("heading", "Fees")]
 
 
+def test_a_title_style_without_a_definition_is_a_heading() -> None:
+    parsed = parse(make_package('<text:p text:style-name="Title">Fees</text:p>'))
+    assert describe_blocks(parsed) == [("heading", "Fees")]
+
+
 LIST = (
     '<text:list-style style:name="L"><text:list-level-style-number text:level="1"'
     ' style:num-format="1" style:num-suffix="."/><text:list-level-style-number text:level="2"'
@@ -431,3 +436,36 @@ def test_a_style_strikes_if_the_one_it_is_based_on_does() -> None:
     )
     body = p('Fee: <text:span text:style-name="T1">10 </text:span>12')
     assert parse(make_package(body, styles)).text == "Fee: 12"
+
+
+@pytest.mark.parametrize(
+    ("position", "text"),
+    [
+        ("super 58%", "10^6 litres"),
+        ("33% 58%", "10^6 litres"),
+        ("sub 58%", "10_6 litres"),
+        ("-33% 58%", "10_6 litres"),
+        ("0% 100%", "106 litres"),
+    ],
+)
+def test_raised_and_lowered_digits_are_kept_apart_from_the_number_before(
+    position: str, text: str
+) -> None:
+    kind = 'style:family="text"'
+    style = (
+        f'<style:style style:name="Raised" {kind}><style:text-properties'
+        f' style:text-position="{position}"/></style:style>'
+        f'<style:style style:name="T1" {kind} style:parent-style-name="Raised"/>'
+    )
+    body = p('10<text:span text:style-name="T1">6</text:span> litres')
+    assert parse(make_package(body, style)).text == text
+
+
+def test_a_superscript_of_two_spans_has_one_sign() -> None:
+    style = (
+        '<style:style style:name="T1" style:family="text">'
+        '<style:text-properties style:text-position="super 58%"/></style:style>'
+    )
+    raised = '<text:span text:style-name="T1">{}</text:span>'
+    body = p(f"<text:span>10</text:span>{raised.format(1)}{raised.format(2)} m2")
+    assert parse(make_package(body, style)).text == "10^12 m2"

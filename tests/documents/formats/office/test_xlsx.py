@@ -527,3 +527,10 @@ def test_strict_workbooks_are_read() -> None:
                 )
             z.writestr(name, part)
     assert read_lines(strict.getvalue())[-1] == "Service: Skip | Fee: 40"
+
+
+def test_raised_digits_are_kept_apart_from_the_number_before() -> None:
+    raised = TextBlock(InlineFont(vertAlign="superscript"), "6")
+    lowered = TextBlock(InlineFont(vertAlign="subscript"), "2")
+    book = make_sheet([["Tank", CellRichText("10", raised, " litres of H", lowered, "O")]])
+    assert read_lines(save_book(book))[-1] == "Tank | 10^6 litres of H2O"

@@ -20,6 +20,7 @@ from fathom.documents.formats.office.cells import (
 from fathom.documents.formats.office.hidden_styles import empty_hidden_text
 from fathom.documents.formats.office.numbering import BULLET
 from fathom.documents.formats.office.pictures import Pictures
+from fathom.documents.formats.office.shifted_text import mark_scripts
 from fathom.documents.xml_members import (
     Element,
     find_child,
@@ -396,6 +397,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     pictures = Pictures(archive, "Pictures/", recogniser)
     roots = [content, read_xml_member(archive, "styles.xml")]
     builder.skip_hidden(empty_hidden_text(body, roots))
+    mark_scripts(body, [root for root in roots if root is not None])
     walk = _OdtWalk(builder, pictures, roots, lambda name: read_xml_member(archive, name))
     walk.add_blocks(body)
     pictures.add_rest(builder)
@@ -506,8 +508,9 @@ class _OdtWalk:
         """Return the level of a heading from 1; 0 for body text."""
         if get_local_name(paragraph) == "h":
             return max(1, parse_number(get_attribute(paragraph, "outline-level"), 1))
-        chain = self._styles.get(get_attribute(paragraph, "style-name") or "", ())
-        return 1 if "Title" in chain else 0
+        name = get_attribute(paragraph, "style-name") or ""
+        # Some programs leave out the style's definition.
+        return 1 if "Title" in self._styles.get(name, (name,)) else 0
 
     def _add_list(self, list_element: Element, style: str, depth: int) -> None:
         """Add the items of a list; `style` is that of the list around it."""

@@ -25,6 +25,7 @@ from fathom.documents.formats.office.number_format import (
     print_text,
     read_date,
 )
+from fathom.documents.formats.superscripts import choose_sign
 from fathom.documents.xml_members import Element, iter_elements
 
 _MOST_EMPTY_ROWS = 1_000
@@ -35,7 +36,7 @@ _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ROW, _VALUE, _FORMULA = f"{_MAIN}row", f"{_MAIN}v", f"{_MAIN}f"
 _MERGE = f"{_MAIN}mergeCell"
 _ITEM, _INLINE, _RUN, _TEXT = f"{_MAIN}si", f"{_MAIN}is", f"{_MAIN}r", f"{_MAIN}t"
-_LETTERS, _STRIKE = f"{_MAIN}rPr", f"{_MAIN}strike"
+_LETTERS, _STRIKE, _SHIFT = f"{_MAIN}rPr", f"{_MAIN}strike", f"{_MAIN}vertAlign"
 _DIGITS = "0123456789"
 _CODE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _find_column = lru_cache(1_000)(column_index_from_string)
@@ -297,9 +298,19 @@ def _read_runs(item: Element) -> _RichText:
             if strike is not None and strike.get("val", "1") in {"1", "true"}:
                 struck += bool(text.strip())
                 continue
+            text = _choose_run_sign("".join(parts[-1:]), letters, text) + text
             parts.append(text)
             with_letters += [text] if letters is not None else []
     return _RichText(_decode_signs("".join(parts)), _decode_signs("".join(with_letters)), struck)
+
+
+def _choose_run_sign(before: str, letters: Element | None, text: str) -> str:
+    """Return the sign between a run and the raised or lowered run after it; empty for others."""
+    shift = None if letters is None else letters.find(_SHIFT)
+    position = "" if shift is None else shift.get("val")
+    if position not in {"superscript", "subscript"}:
+        return ""
+    return choose_sign(before, text, raised=position == "superscript")
 
 
 def _decode_signs(text: str) -> str:
