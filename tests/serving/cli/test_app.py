@@ -442,6 +442,17 @@ def test_importing_fathom_opens_no_socket_and_loads_no_heavy_library() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
+def test_a_command_ends_without_a_last_look_for_garbage() -> None:
+    program = (
+        "import atexit, gc\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 1_000 > len(gc.get_objects())))\n"
+        "from fathom.serving.cli import main\n"
+        "main()"
+    )
+    command = [sys.executable, "-c", program, "--version"]
+    assert subprocess.check_output(command).split() == [b"0.1.0", b"True"]
+
+
 def test_help_and_version_are_printed(run: CommandRunner) -> None:
     printed = run("--help").out
     assert printed.index("  ingest ") < printed.index("  ask ") < printed.index("  search ")

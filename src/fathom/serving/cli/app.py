@@ -1,5 +1,6 @@
 """The command line, which only parses arguments and prints."""
 
+import atexit
 import gc
 import json
 import sys
@@ -58,6 +59,8 @@ app = typer.Typer(
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
     gc.set_threshold(GARBAGE_AFTER)
+    # The end of the process frees all memory, so that a last look for garbage gains nothing.
+    atexit.register(gc.freeze)
     prepare_streams()
     as_json = "--json" in sys.argv[1:]
     try:
