@@ -18,6 +18,7 @@ from fathom.serving.http import (
     audit_routes,
     conversation_routes,
     document_routes,
+    error_replies,
     health,
     mcp,
     openai,
@@ -112,7 +113,7 @@ def create_app(
             Middleware(Guard, access=access, admission=admission, settings=serve),
             Middleware(HeadRequests),
             *trail,
-            Middleware(problems.BugReplies),
+            Middleware(error_replies.BugReplies),
         ],
     )
     app.state.settings = settings
@@ -134,7 +135,7 @@ def create_app(
     )
     app.state.asking = QuestionRunner(admission, access, metrics)
     app.state.stopping = Shutdown(serve.drain_s)
-    problems.install_handlers(app)
+    error_replies.install_handlers(app)
     app.router.routes.extend(_list_routes())
     mcp.install_tools(app)
     return app

@@ -25,6 +25,7 @@ from fathom.serving.http.audit_log import (
     collect_shown,
     format_instant,
 )
+from fathom.serving.http.error_replies import build_error_response
 from fathom.serving.http.event_stream import build_error_event
 from fathom.serving.http.mcp import PATH as MCP_PATH
 from fathom.serving.http.metrics import OPENAI_PREFIX, get_route_pattern
@@ -221,7 +222,8 @@ class _WrittenReply:
             retry_after=30,
         )
         if self._head is not None:
-            await problem.build_response()(self._scope, self._body.receive, self._send)
+            response = build_error_response(problem, self._scope["path"])
+            await response(self._scope, self._body.receive, self._send)
             return
         frame = build_error_event(problem).encode_frame(0)
         await self._send({"type": "http.response.body", "body": frame, "more_body": False})

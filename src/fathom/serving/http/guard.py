@@ -9,7 +9,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fathom.serving.http.access import Access
 from fathom.serving.http.admission import Admission
-from fathom.serving.http.problems import Problem
+from fathom.serving.http.error_replies import build_error_response
+from fathom.serving.http.problems import SEND_LESS, Problem
 from fathom.serving.sockets import LOOPBACK
 from fathom.settings.serve import ServeSettings
 
@@ -64,7 +65,8 @@ class Guard:
             or self._check_load(scope)
         )
         if problem is not None:
-            await problem.build_response()(scope, receive, safe)
+            response = build_error_response(problem, scope["path"])
+            await response(scope, receive, safe)
             return
         await self._app(scope, self._limit_body(scope, receive), safe)
 
@@ -156,7 +158,7 @@ def _build_size_problem(limit: int) -> Problem:
         413,
         "too_large",
         f"more than {limit >> 20} MB were sent",
-        next="send less at once, or raise serve.upload_mb for uploads",
+        next=SEND_LESS,
     )
 
 

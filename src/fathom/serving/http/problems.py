@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Send
 
 from fathom.errors import (
     FathomError,
@@ -104,6 +103,19 @@ _NEXT_STEPS = {"trace_missing": "GET /api/v1/traces lists them"}
 """Next steps by kind of problem, in place of those in the error's message for the command line."""
 
 
+SEND_LESS = "send less at once, or raise serve.upload_mb for uploads"
+"""The next step after a body that is too large."""
+_HTTP_PROBLEMS = {
+    400: ("bad_request", "", _SCHEMA),
+    404: ("not_found", "nothing is at this address", _SCHEMA),
+    405: ("method_not_allowed", "this address does not take this method", _SCHEMA),
+    408: ("too_slow", "", ""),
+    413: ("too_large", "", SEND_LESS),
+}
+"""The kind of the framework's errors by status; what is wrong, if not their message; the next step.
+"""
+
+
 def build_problem(error: BaseException) -> Problem:
     """Build the problem of an error; log an unforeseen error, and do not send its message."""
     if isinstance(error, Problem):
@@ -139,7 +151,7 @@ def build_stopping_problem() -> Problem:
     )
 
 
-def _build_validation_problem(error: RequestValidationError) -> Problem:
+def build_validation_problem(error: RequestValidationError) -> Problem:
     """Build the problem of the first invalid field of a request, named by its path."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
@@ -152,37 +164,10 @@ def _build_validation_problem(error: RequestValidationError) -> Problem:
 
 def build_http_problem(error: HTTPException) -> Problem:
     """Build the problem of a framework error, such as an unknown route or an unreadable body."""
-    kinds = {
-        400: "bad_request",
-        404: "not_found",
-        405: "method_not_allowed",
-        408: "too_slow",
-        413: "too_large",
-    }
-    kind = kinds.get(error.status_code, "refused")
+    kind, detail, step = _HTTP_PROBLEMS.get(error.status_code, ("refused", "", ""))
     headers = dict(error.headers or {})
-    return Problem(error.status_code, kind, str(error.detail), headers=headers)
-
-
-def install_handlers(app: FastAPI) -> None:
-    """Report every error of the app as a problem."""
-
-    async def handle_error(_: Request, error: Exception) -> Response:
-        return build_problem(error).build_response()
-
-    async def handle_invalid_request(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        return _build_validation_problem(error).build_response()
-
-    async def handle_http_error(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        return build_http_problem(error).build_response()
-
-    app.add_exception_handler(Problem, handle_error)
-    app.add_exception_handler(FathomError, handle_error)
-    app.add_exception_handler(RequestValidationError, handle_invalid_request)
-    app.add_exception_handler(HTTPException, handle_http_error)
-    app.add_exception_handler(Exception, handle_error)
+    detail = detail or str(error.detail)
+    return Problem(error.status_code, kind, detail, next=step, headers=headers)
 
 
 class StartedReply:
@@ -196,24 +181,3 @@ class StartedReply:
         """Send a message, as ASGI defines it."""
         self.has_begun = True
         await self._send(message)
-
-
-class BugReplies:
-    """An ASGI middleware that replies to unforeseen errors.
-
-    It is the innermost middleware, so that its replies pass through those that guard and count. A
-    handler of the application would reply outside of them.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and reply if it fails without a reply, as ASGI defines it."""
-        reply = StartedReply(send)
-        try:
-            await self._app(scope, receive, reply.send)
-        except Exception as error:
-            if scope["type"] != "http" or reply.has_begun:
-                raise
-            await build_problem(error).build_response()(scope, receive, send)

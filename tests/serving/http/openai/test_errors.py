@@ -70,6 +70,30 @@ def test_an_invalid_or_too_long_body_is_reported_in_the_same_format(client: Test
     assert long.json()["error"]["type"] == "invalid_request_error"
 
 
+def test_the_place_of_a_fault_in_json_is_no_parameter(client: TestClient) -> None:
+    error = client.post("/v1/chat/completions", content=b'{"n":', headers=JSON).json()["error"]
+    assert (error["message"], error["param"]) == ("the body is not JSON at character 5", None)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status", "code"),
+    [
+        ("POST", "/v1/completions", {}, 404, "not_found"),
+        ("GET", "/v1/chat/completions", {}, 405, "method_not_allowed"),
+        ("POST", "/v1/responses", {"Content-Length": "99999999"}, 413, "too_large"),
+        ("POST", "/v1/responses", {"Origin": "http://elsewhere.example"}, 403, "foreign_origin"),
+        ("POST", "/v1/responses", {"Host": "elsewhere.example"}, 421, "unknown_host"),
+    ],
+)
+def test_a_request_that_reaches_no_route_is_reported_in_the_same_format(
+    client: TestClient, method: str, path: str, headers: dict[str, str], status: int, code: str
+) -> None:
+    reply = client.request(method, path, headers={**JSON, **headers})
+    assert (reply.status_code, reply.headers["x-should-retry"]) == (status, "false")
+    error = reply.json()["error"]
+    assert (error["code"], error["message"].count("; ")) == (code, 1)  # the next step follows
+
+
 def test_an_empty_index_is_an_error_without_retry(tmp_path: Path) -> None:
     settings = parse_settings({"index.directory": str(tmp_path / "none"), "offline": True})
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:

@@ -10,7 +10,12 @@ from typing_extensions import override
 
 from fathom.serving.http.dependencies import Handler, KeyFirstRoute
 from fathom.serving.http.event_stream import ServerEvent, encode_json
-from fathom.serving.http.problems import Problem, build_http_problem, build_problem
+from fathom.serving.http.problems import (
+    Problem,
+    build_http_problem,
+    build_problem,
+    build_validation_problem,
+)
 from fathom.types import Answer
 
 _TYPES = {
@@ -33,9 +38,9 @@ class OpenAIRoute(KeyFirstRoute):
             except RequestValidationError as error:
                 return _build_validation_response(error)
             except HTTPException as error:
-                return _build_response(build_http_problem(error))
+                return build_openai_response(build_http_problem(error))
             except Exception as error:  # noqa: BLE001 - every error becomes a reply
-                return _build_response(build_problem(error))
+                return build_openai_response(build_problem(error))
 
         return handle_request
 
@@ -73,7 +78,8 @@ def build_parameter_problem(param: str, reason: str) -> Problem:
     return Problem(400, "unsupported_parameter", f"{param}: {reason}")
 
 
-def _build_response(problem: Problem, param: str | None = None) -> Response:
+def build_openai_response(problem: Problem, param: str | None = None) -> Response:
+    """Build the reply with an error, which also says whether OpenAI's clients may retry."""
     # Without this header OpenAI's clients retry every 409, 429 and 5xx.
     should_retry = "true" if problem.retry_after is not None else "false"
     headers = {**problem.build_response().headers, "x-should-retry": should_retry}
@@ -86,6 +92,9 @@ def _build_response(problem: Problem, param: str | None = None) -> Response:
 
 def _build_validation_response(error: RequestValidationError) -> Response:
     first = error.errors()[0]
+    if first["type"] == "json_invalid":  # its place is a character of the body, and no parameter
+        reason = build_validation_problem(error).detail
+        return build_openai_response(Problem(400, "invalid_request", reason))
     place = ".".join(str(part) for part in first["loc"] if part != "body")
     problem = Problem(400, "invalid_request", f"{place or 'the body'}: {first['msg']}")
-    return _build_response(problem, place or None)
+    return build_openai_response(problem, place or None)

@@ -1,0 +1,68 @@
+"""The replies to errors, in the form of the interface that a request addresses."""
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fathom.errors import FathomError
+from fathom.serving.http.metrics import OPENAI_PREFIX
+from fathom.serving.http.openai.errors import build_openai_response
+from fathom.serving.http.problems import (
+    Problem,
+    StartedReply,
+    build_http_problem,
+    build_problem,
+    build_validation_problem,
+)
+
+
+def build_error_response(problem: Problem, path: str) -> Response:
+    """Build the reply to a request for a path: OpenAI's clients expect OpenAI's form."""
+    if path.startswith(f"{OPENAI_PREFIX}/"):
+        return build_openai_response(problem)
+    return problem.build_response()
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Report every error of the app as a problem."""
+
+    async def handle_error(request: Request, error: Exception) -> Response:
+        return build_error_response(build_problem(error), request.scope["path"])
+
+    async def handle_invalid_request(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return build_error_response(build_validation_problem(error), request.scope["path"])
+
+    async def handle_http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return build_error_response(build_http_problem(error), request.scope["path"])
+
+    app.add_exception_handler(Problem, handle_error)
+    app.add_exception_handler(FathomError, handle_error)
+    app.add_exception_handler(RequestValidationError, handle_invalid_request)
+    app.add_exception_handler(HTTPException, handle_http_error)
+    app.add_exception_handler(Exception, handle_error)
+
+
+class BugReplies:
+    """An ASGI middleware that replies to unforeseen errors.
+
+    It is the innermost middleware, so that its replies pass through those that guard and count. A
+    handler of the application would reply outside of them.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and reply if it fails without a reply, as ASGI defines it."""
+        reply = StartedReply(send)
+        try:
+            await self._app(scope, receive, reply.send)
+        except Exception as error:
+            if scope["type"] != "http" or reply.has_begun:
+                raise
+            response = build_error_response(build_problem(error), scope["path"])
+            await response(scope, receive, send)
