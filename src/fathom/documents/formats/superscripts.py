@@ -1,12 +1,19 @@
 """Superscripts and subscripts: the sign that keeps them apart from a number before them."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 LONGEST_BEFORE = 4
 """The number of characters before a figure that decide whether it needs a sign."""
 _FIGURE = re.compile(r"\s*[+\-\u2212\u2013]?\d")
 _NUMBER_OR_WORD = re.compile(r"(?:\d|[^\W\d_]{4})\Z")
+_JOINED_FIGURE = re.compile(r"(?:(?<=\d)[+\-\u2212\u2013]?|(?<=[^\W\d_]{4}))\d")
+
+
+def find_figures(text: str) -> Iterator[int]:
+    """Yield the offsets in a text at which a superscript or subscript would need a sign."""
+    return (figure.start() for figure in _JOINED_FIGURE.finditer(text))
 
 
 def choose_sign(before: str, script: str, *, raised: bool) -> str:

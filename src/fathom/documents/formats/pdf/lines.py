@@ -2,13 +2,14 @@
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pypdfium2.raw as native
 
+from fathom.documents.formats.superscripts import find_figures
 from fathom.types import Scalar
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _BREAK = "\ufffe"  # PDFium's sign for a hyphen at a line's end, in place of the line break
 _WORD = re.compile(r"\S+")
 _WIDE = 1.8  # times the width of a letter; a gap between words is about half a letter
+_SMALLER = 0.9  # times the height of the letter before
+_SHIFTED = 0.1  # times that height
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _MENDED = re.compile(rf"(?<!\w)(?P<before>\w+)[{_BREAK}\u00ad]\s?(?P<after>\w+)")
 
@@ -176,16 +179,58 @@ def _read_line(text_page: Any, printed: str, first: int, last: int) -> PrintedLi
     left, baseline = _get_origin(text_page, first)
     text = remove_doubling(printed.strip())
     right = max(_get_edges(text_page, last)[1], left)
+    is_plain = text == printed.strip()
+    signs = _find_scripts(text_page, text, first) if is_plain else {}
     return PrintedLine(
-        text=_mend_words(text),
+        text=_mend_words(_insert_signs(text, signs)),
         left=left,
         right=right,
         baseline=baseline,
         size=_get_size(text_page, first),
-        cells=_split_cells(text_page, text, first, (left, right))
-        if text == printed.strip()
-        else (),
+        cells=_split_cells(text_page, text, first, (left, right), signs) if is_plain else (),
     )
+
+
+def _find_scripts(text_page: Any, text: str, first: int) -> dict[int, str]:  # noqa: ANN401
+    """Return the signs that keep superscripts and subscripts apart from the number before them.
+
+    Args:
+        text_page: The page of the line.
+        text: The text of the line.
+        first: The offset of the line's first letter in the page's text.
+
+    Returns:
+        The sign by the offset in the line of the letter that it precedes.
+    """
+    signs: dict[int, str] = {}
+    for at in find_figures(text):
+        shift = _measure_shift(text_page, first + at)
+        if shift:
+            signs[at] = "^" if shift > 0 else "_"
+    return signs
+
+
+def _measure_shift(text_page: Any, at: int) -> float:  # noqa: ANN401
+    """Return how far a letter is raised above the one before; 0 unless it is smaller, too."""
+    height, before = _get_height(text_page, at), _get_height(text_page, at - 1)
+    if not 0 < height < _SMALLER * before:
+        return 0.0
+    (x, y), (x_before, y_before) = _get_origin(text_page, at), _get_origin(text_page, at - 1)
+    return y - y_before if x > x_before and abs(y - y_before) > _SHIFTED * before else 0.0
+
+
+def _insert_signs(text: str, signs: Mapping[int, str], start: int = 0) -> str:
+    """Return a piece of a line with the signs before its superscripts and subscripts.
+
+    Args:
+        text: The piece.
+        signs: The signs by the offset in the line.
+        start: The offset of the piece in the line.
+    """
+    for at in sorted(signs, reverse=True):
+        if start <= at < start + len(text):
+            text = text[: at - start] + signs[at] + text[at - start :]
+    return text
 
 
 def _split_cells(
@@ -193,6 +238,7 @@ def _split_cells(
     text: str,
     first: int,
     edges: tuple[float, float],
+    signs: Mapping[int, str],
 ) -> tuple[PdfCell, ...]:
     """Return the words of a line between wide gaps.
 
@@ -201,6 +247,7 @@ def _split_cells(
         text: The text of the line.
         first: The offset of the line's first letter in the page's text.
         edges: The left and right end of the line.
+        signs: The signs before superscripts and subscripts by their offset in the line.
 
     Returns:
         The cells; none for a line without wide gaps.
@@ -216,11 +263,11 @@ def _split_cells(
     cuts = [at for at, gap in enumerate(gaps, start=1) if gap >= _WIDE * width > 0]
     if not cuts:
         return ()
-    bounds = pairwise([0, *cuts, len(words)])
-    return tuple(
-        PdfCell(_mend_words(text[words[a][0] : words[b - 1][1]]), places[a][0], places[b - 1][1])
-        for a, b in bounds
-    )
+    cells: list[PdfCell] = []
+    for a, b in pairwise([0, *cuts, len(words)]):
+        piece = _insert_signs(text[words[a][0] : words[b - 1][1]], signs, words[a][0])
+        cells.append(PdfCell(_mend_words(piece), places[a][0], places[b - 1][1]))
+    return tuple(cells)
 
 
 def _get_origin(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
@@ -235,6 +282,14 @@ def _get_size(text_page: Any, at: int) -> float:  # noqa: ANN401
     """Return the stated size of a letter, in points."""
     index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
     return round(float(native.FPDFText_GetFontSize(text_page.raw, index)), 1)
+
+
+def _get_height(text_page: Any, at: int) -> float:  # noqa: ANN401
+    """Return the height of the font of a letter, in points; some files scale the stated size."""
+    box = native.FS_RECTF()
+    index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
+    native.FPDFText_GetLooseCharBox(text_page.raw, index, ctypes.byref(box))
+    return float(box.top - box.bottom)
 
 
 def _get_edges(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
