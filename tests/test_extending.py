@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from tests.foreign_packages import add_to_path, install
@@ -18,7 +19,8 @@ FILES = {
     block[1].split("\n", 1)[0].removeprefix("# ").strip(): block[1]
     for block in BLOCK.finditer(PAGE)
 }
-PROJECT = tomllib.loads(PAGE.split("```toml\n", 1)[1].split("```", 1)[0])["project"]
+TOML = PAGE.split("```toml\n", 1)[1].split("```", 1)[0]
+PROJECT = tomllib.loads(TOML)["project"]
 CUES = "1\n00:00:01,000 --> 00:00:04,000\nThe ferry sails at noon.\n"
 QUESTION = "When does the ferry sail?"
 
@@ -51,6 +53,25 @@ def test_the_page_and_the_package_have_the_same_files() -> None:
         target.split(":")[0] for g in PROJECT["entry-points"].values() for target in g.values()
     }
     assert {f"{module}.py" for module in named} <= set(FILES)
+
+
+def test_pip_builds_the_package_of_the_page(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text(TOML)
+    for name, text in FILES.items():
+        (project / name).write_text(text)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-index"]
+    built = subprocess.run(
+        [*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(project)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr[-3000:]
+    (wheel,) = tmp_path.glob("*.whl")
+    modules = {name for name in ZipFile(wheel).namelist() if name.endswith(".py")}
+    assert modules == {name for name in FILES if not name.startswith("test_")}
 
 
 def test_the_conformance_suites_of_the_page_pass(site_folder: Path, tmp_path: Path) -> None:

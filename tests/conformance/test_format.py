@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from fathom.documents.base import ParsedDocument
+from fathom.documents.formats.markdown import parse as parse_markdown
 from fathom.documents.formats.sniff import detect_format
 from fathom.testing import FormatConformance
 
@@ -22,3 +24,10 @@ class TestFormats(FormatConformance):
         monkeypatch.setattr(TestFormats, "ending", file.suffix[1:], raising=False)
         monkeypatch.setattr(TestFormats, "parse", staticmethod(parse), raising=False)
         monkeypatch.setattr(TestFormats, "examples", {file.name: data}, raising=False)
+
+
+class TestMarkdown(FormatConformance):
+    # As authors write a suite: mypy checks these attributes too.
+    ending = "md"
+    parse = staticmethod(parse_markdown)
+    examples: ClassVar = {"a heading": b"# Ferry\n\nThe ferry sails at noon.\n"}

@@ -11,7 +11,7 @@ docstring names. pytest then runs the suite.
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -221,7 +221,7 @@ class FormatConformance:
     """
 
     ending: ClassVar[str]
-    parse: ClassVar[Callable[[bytes], ParsedDocument]]
+    parse: "ClassVar[staticmethod[[bytes], ParsedDocument]]"
     examples: ClassVar[Mapping[str, bytes]]
 
     def parse_data(self, data: bytes) -> ParsedDocument:
