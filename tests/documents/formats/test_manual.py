@@ -167,3 +167,70 @@ crane \- lift crates
     parsed = parse_text_file(text, "crane.1")
     for words in (".crates[] lifts all.", ".dock is where they go.", ".crane.conf"):
         assert words in parsed.text
+
+
+HEAD = ".TH FOO 1\n.SH NAME\nfoo \\- count fees\n.SH OPTIONS\n"
+
+
+def test_special_characters_are_the_signs_that_they_print() -> None:
+    source = (
+        HEAD
+        + r"""2024\[en]2025, x\[ha]2, C:\[rs]tmp, \[u2612] paid,
+caf\['e] \(:oben \(de \[Eu]5 \(co \[uDC00]\[nonsense]end
+"""
+    )
+    text = parse_text_file(source, "foo.1").text
+    assert "2024-2025, x^2, C:\\tmp, \u2612 paid," in text
+    assert "caf\u00e9 \u00f6ben \u00b0 \u20ac5 \u00a9 end" in text
+
+
+def test_requests_that_only_set_the_type_print_nothing() -> None:
+    text = parse_text_file(HEAD + ".PD 0\n.P\n.PD\n. ftr V CR\n.fam T\nText.\n", "foo.1").text
+    assert text.endswith("OPTIONS\n\nText.")
+
+
+def test_tables_of_the_source_are_tables() -> None:
+    source = (
+        HEAD
+        + r"""Fees:
+.TS
+allbox tab(@);
+l r
+l r.
+T{
+Vessel
+class
+T}@T{
+Fee
+T}
+_
+Yacht@45.50
+.T&
+l s.
+Coaster@T{
+310.00
+.br
+a day
+T}
+.TE
+All fees are in EUR.
+.TS
+l l.
+A\tB
+.TE
+.TS
+l.
+Cut off
+"""
+    )
+    parsed = parse_text_file(source.replace("\\t", "\t"), "foo.1")
+    described = [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
+    assert described[3:] == [
+        ("paragraph", "Fees:"),
+        ("table_head", "Vessel class | Fee"),
+        ("table_row", "Yacht | 45.50"),
+        ("table_row", "Coaster | 310.00 a day"),
+        ("paragraph", "All fees are in EUR."),
+        ("table_row", "A | B"),
+        ("paragraph", "l.\nCut off"),
+    ]

@@ -1,11 +1,13 @@
 """Manual pages, as `man` prints them and as their authors write them (roff)."""
 
 import re
+from unicodedata import normalize
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.decode import decode_text
 from fathom.documents.formats import running_heads
 from fathom.documents.formats.roff_conditions import list_printed_lines
+from fathom.documents.formats.roff_tables import add_table, group_tables
 from fathom.documents.formats.text import add_text
 
 _PRINTED = re.compile(r"(?m)^(?:NAME|NAMA)[ \t]*\n(?:[ \t]*\n)?[ \t]+\S")
@@ -19,23 +21,57 @@ _HEADINGS = {"SH": 1, "Sh": 1, "SS": 2, "Ss": 2}
 _BREAKS = frozenset({"PP", "P", "LP", "Pp", "sp", "TP", "IP", "It", "RS", "RE", "HP", "Bl", "El"})
 _SILENT = frozenset({
     "TH", "Dd", "Dt", "Os", "ad", "na", "nh", "hy", "nf", "fi", "ft", "ds", "so", "ne", "in", "ta",
-    "nr", "tr", "rm", "rn", "ll", "ti", "UE", "br", "IX", "an",
+    "nr", "tr", "rm", "rn", "ll", "ti", "UE", "br", "IX", "an", "PD", "ftr", "fam", "ps", "vs",
+    "ss", "lt", "bp", "mso", "hla", "kern", "lg", "warn", "color",
 })  # fmt: skip
 _LEADS = {"Nd": "- "}
 _MUTE = frozenset({"RS", "RE", "sp", "Bl", "El", "TP", "HP"})  # their argument is a width
 _WIDTH = re.compile(r"(?:^|(?<!\s)\s+)\d+n?$")
+_GLYPHS = {
+    "en": "-", "em": "-", "mi": "-", "hy": "-", "aq": "'", "cq": "'", "oq": "'", "lq": '"',
+    "rq": '"', "dq": '"', "bu": "-", "ha": "^", "ti": "~", "rs": "\\", "at": "@", "sh": "#",
+    "Do": "$", "ga": "`", "ba": "|", "or": "|", "sl": "/", "co": "\u00a9", "rg": "\u00ae",
+    "tm": "\u2122", "mu": "\u00d7", "di": "\u00f7", "+-": "\u00b1", "de": "\u00b0",
+    "mc": "\u00b5", "Eu": "\u20ac", "eu": "\u20ac", "Po": "\u00a3", "Ye": "\u00a5",
+    "ct": "\u00a2", "sc": "\u00a7", "ps": "\u00b6", "<=": "\u2264", ">=": "\u2265",
+    "!=": "\u2260", "->": "\u2192", "<-": "\u2190", "12": "\u00bd", "14": "\u00bc",
+    "34": "\u00be", "ss": "\u00df", "ae": "\u00e6", "AE": "\u00c6", "/o": "\u00f8",
+    "/O": "\u00d8", "oa": "\u00e5", "oA": "\u00c5", "lB": "[", "rB": "]", "lC": "{", "rC": "}",
+}  # fmt: skip
+"""The signs that special characters print; other ones print nothing."""
+_ACCENTS = {
+    "'": "\u0301",
+    "`": "\u0300",
+    "^": "\u0302",
+    ":": "\u0308",
+    "~": "\u0303",
+    ",": "\u0327",
+}
+_CODE_POINT = re.compile(r"u([0-9A-F]{4})")
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def _print_glyph(escape: re.Match[str]) -> str:
+    r"""Return the sign that a special character such as `\[en]` or `\(ha` prints."""
+    name = escape["short"] or escape["long"] or ""
+    code = _CODE_POINT.fullmatch(name)
+    if code is not None and int(code[1], 16) not in _SURROGATES:
+        return chr(int(code[1], 16))
+    if len(name) == 2 and name[0] in _ACCENTS and name[1].isalpha():
+        return normalize("NFC", name[1] + _ACCENTS[name[0]])
+    return _GLYPHS.get(name, "")
+
+
 _ESCAPES = (
     (re.compile(r"\\\".*"), ""),
     (re.compile(r"^\\(?:&(?=\\?[.'])|(?=\.))", re.MULTILINE), " "),  # the text after it is no macro
     (re.compile(r"\\\*\(Aq|\\\*\[Aq\]"), "'"),
     (re.compile(r"\\[fF](?:\[[^]]*\]|\(..|.)|\\s[-+]?\d{1,2}|\\[&|^%/,)]|\\[mM]\[[^]]*\]"), ""),
     (re.compile(r"\\[hv]'[^'\n]*'|\\c$", re.MULTILINE), ""),
-    (re.compile(r"\\\(aq|\\\(cq|\\\(oq|\\\[aq\]"), "'"),
-    (re.compile(r"\\\([lr]q|\\\(dq|\\\[[lr]q\]"), '"'),
-    (re.compile(r"\\\(em|\\\(en|\\\[em\]|\\-|\\\(mi|\\\(hy"), "-"),
-    (re.compile(r"\\\(bu|\\\[bu\]"), "-"),
+    (re.compile(r"\\-"), "-"),
     (re.compile(r"\\~|\\ |\\0|\\t"), " "),
-    (re.compile(r"\\\*?\(..|\\\*?\[[^]]*\]|\\\*."), ""),
+    (re.compile(r"\\(?:\((?P<short>..)|\[(?P<long>[^]\n]*)\])"), _print_glyph),
+    (re.compile(r"\\\*(?:\(..|\[[^]]*\]|.)"), ""),
     (re.compile(r"(?<!\\)\\\."), "."),
     (re.compile(r"\\e|\\\\"), r"\\"),
 )
@@ -136,7 +172,13 @@ def add_source(builder: Builder, text: str) -> str:
     """
     title, body = "", list[str]()
     at_name = False
-    for line in remove_escapes("\n".join(list_printed_lines(text))).split("\n"):
+    lines = remove_escapes("\n".join(list_printed_lines(text))).split("\n")
+    for line in group_tables(lines):
+        if isinstance(line, list):
+            add_text(builder, "\n".join(body))
+            body.clear()
+            add_table(builder, line)
+            continue
         macro = _get_macro(line)
         if macro in _HEADINGS:
             add_text(builder, "\n".join(body))
