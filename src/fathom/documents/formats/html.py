@@ -12,13 +12,14 @@ from lxml.etree import ParserError, iterwalk
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_markup
 from fathom.documents.formats.cell_grid import CellGrid
+from fathom.documents.formats.formula import format_math
 from fathom.documents.formats.hidden_style import has_background, hides_text, parse_style
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.superscripts import LONGEST_BEFORE, choose_sign
 from fathom.types import Scalar
 
 _UNSEEN = frozenset({
-    "script", "style", "template", "noscript", "head", "title", "svg", "math", "canvas",
+    "script", "style", "template", "noscript", "head", "title", "svg", "canvas",
     "iframe", "object", "embed", "audio", "video", "nav", "select", "datalist", "button",
     "textarea", "map", "area", "rt", "rp",
 })  # fmt: skip
@@ -305,6 +306,7 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
     _drop_hidden_text(builder, roots)
     for part in roots:
         if isinstance(part.tag, str):  # a sibling may be a comment
+            _write_formulas(part)
             _mark_superscripts(part)
         HtmlWalk(builder).add_tree(part)
     return " ".join((root.findtext(".//title") or "").split()), _read_facts(root)
@@ -331,6 +333,19 @@ def _drop_hidden_text(builder: Builder, roots: Sequence[html.HtmlElement]) -> No
             continue
         on_white = on_white and not has_background(style)
         todo.extend((child, on_white) for child in element)
+
+
+def _write_formulas(root: Any) -> None:  # noqa: ANN401
+    """Replace the formulas of MathML by their text; one that stands alone is a block."""
+    for formula in list(root.iter("math")):
+        text, is_block = format_math(formula), formula.get("display") == "block"
+        for child in list(formula):
+            formula.remove(child)
+        formula.text, formula.tag = text, "div" if is_block else "span"
+        around = formula.getparent()
+        # Wikipedia hides formulas behind pictures of them.
+        if around is not None and "mwe-math-mathml" in (around.get("class") or ""):
+            around.attrib.pop("style", None)
 
 
 def _is_struck(element: Any) -> bool:  # noqa: ANN401

@@ -10,6 +10,7 @@ from lxml import etree
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.cell_grid import CellGrid
+from fathom.documents.formats.formula import format_math
 from fathom.documents.formats.html import add_fragment
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.superscripts import mark_script
@@ -80,11 +81,24 @@ def parse(data: bytes) -> ParsedDocument:
     root = etree.fromstring(data, reader)
     if root is None:
         raise ParseRefusal("failed", "damaged XML")
+    _write_formulas(root)
     _mark_superscripts(root)
     builder = Builder()
     walk = _XmlWalk(builder, root)
     walk.add_tree(root)
     return builder.build(walk.title)
+
+
+def _write_formulas(root: Any) -> None:  # noqa: ANN401
+    """Replace the formulas of MathML by their text, and drop the same formulas for TeX."""
+    for formula in list(root.iter("{http://www.w3.org/1998/Math/MathML}math", "math")):
+        text, behind = format_math(formula), formula.tail
+        around = formula.getparent()
+        if around is not None and _get_name(around) == "alternatives":
+            for other in [child for child in around if _get_name(child) == "tex-math"]:
+                around.remove(other)
+        formula.clear()
+        formula.text, formula.tail = text, behind
 
 
 def _mark_superscripts(root: Any) -> None:  # noqa: ANN401

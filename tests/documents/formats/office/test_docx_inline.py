@@ -34,9 +34,12 @@ def test_text_is_read(inner: str, text: str) -> None:
         ("<f><num><t>1</t></num><den><t>n+1</t></den></f>", "1/(n+1)"),
         ("<sSub><e><t>a</t></e><sub><t>i</t></sub></sSub>", "a_i"),
         ("<rad><deg/><e><t>x</t></e></rad>", "√x"),
+        ("<rad><deg/><e><t>x+1</t></e></rad>", "√(x+1)"),
+        ("<rad><deg><t>3</t></deg><e><t>x</t></e></rad>", "√[3]x"),
+        ("<sSup><e><t>e</t></e><sup><t>2x</t></sup></sSup>", "e^(2x)"),
         ("<d><e><t>x</t></e></d>", "(x)"),
         ('<d><dPr><begChr val="["/><endChr val="]"/></dPr><e><t>x</t></e></d>', "[x]"),
-        ('<nary><naryPr><chr val="∑"/></naryPr><sub><t>0</t></sub><e><t>k</t></e></nary>', "∑_0k"),
+        ('<nary><naryPr><chr val="∑"/></naryPr><sub><t>0</t></sub><e><t>k</t></e></nary>', "∑_0 k"),
         ("<nary><sub/><sup/><e><t>k</t></e></nary>", "∫k"),
     ],
 )

@@ -469,3 +469,23 @@ def test_a_superscript_of_two_spans_has_one_sign() -> None:
     raised = '<text:span text:style-name="T1">{}</text:span>'
     body = p(f"<text:span>10</text:span>{raised.format(1)}{raised.format(2)} m2")
     assert parse(make_package(body, style)).text == "10^12 m2"
+
+
+@pytest.mark.parametrize("href", ["./Object 1", "Object 1"])
+def test_embedded_formulas_are_read_in_their_place(href: str) -> None:
+    embedded = f'<draw:frame><draw:object xlink:href="{href}"/><draw:image/></draw:frame>'
+    formula = "<math><msup><mi>x</mi><mn>2</mn></msup></math>"
+    part = {"Object 1_content": formula}
+    parsed = parse(make_package(p(f"The area is {embedded} m2."), **part))
+    assert parsed.text == "The area is x^2 m2."
+
+
+def test_a_formula_without_a_part_of_its_own_is_read() -> None:
+    embedded = "<draw:frame><draw:object><math><mi>y</mi></math></draw:object></draw:frame>"
+    assert parse(make_package(p(f"Let {embedded} be 1."))).text == "Let y be 1."
+
+
+@pytest.mark.parametrize("href", ["../other", "/etc", "Missing"])
+def test_formulas_elsewhere_are_not_read(href: str) -> None:
+    embedded = f'<draw:frame><draw:object xlink:href="{href}"/></draw:frame>'
+    assert parse(make_package(p(f"The area is {embedded} m2."))).text == "The area is  m2."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.formats.cell_grid import CellGrid
+from fathom.documents.formats.formula import format_script
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.figures import FIGURES, add_figure
 from fathom.documents.formats.office.hidden_runs import HiddenRuns
@@ -29,6 +30,7 @@ from fathom.documents.xml_members import (
     find_child,
     get_attribute,
     get_local_name,
+    get_text,
     get_value,
     iter_children,
     iter_descendants,
@@ -45,7 +47,7 @@ _SKIPPED = {
     "oMathParaPr",
 }  # fmt: skip
 _SIGNS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-_SCRIPTS = {"num": "", "den": "/", "sup": "^", "sub": "_", "deg": "√"}
+_SCRIPTS = {"num": "", "den": "/", "sup": "^", "sub": "_"}
 _SYMBOL_FONTS = 0xF000
 
 
@@ -120,7 +122,10 @@ def _iter_special(element: Element, name: str, into: DocxInline, note: FindNote)
 def _wrap_text(element: Element, name: str, inner: str) -> str:
     """Return the text of an element of an equation with its signs; other texts unchanged."""
     if name in _SCRIPTS:
-        return _format_script(name, inner)
+        return format_script(_SCRIPTS[name], inner)
+    around = element.getparent() if name in {"deg", "e"} else None
+    if around is not None:
+        return _wrap_operand(around, name, inner)
     if name == "d":
         begin = _get_sign(find_child(element, "dPr", "begChr"), "(")
         return begin + inner + _get_sign(find_child(element, "dPr", "endChr"), ")")
@@ -129,17 +134,17 @@ def _wrap_text(element: Element, name: str, inner: str) -> str:
     return inner
 
 
+def _wrap_operand(around: Element, name: str, inner: str) -> str:
+    """Return the degree of a root, or what an operation is about, apart from its scripts."""
+    if get_local_name(around) == "rad":
+        return f"√[{inner}]".replace("[]", "") if name == "deg" else format_script("", inner)
+    has_bounds = any(get_text(bound) for bound in iter_children(around, "sub", "sup"))
+    return f" {inner}" if get_local_name(around) == "nary" and has_bounds else inner
+
+
 def _get_sign(element: Element | None, usual: str) -> str:
     """Return the sign that a property of an equation states; `usual` without the property."""
     return usual if element is None else get_attribute(element, "val") or ""
-
-
-def _format_script(name: str, inner: str) -> str:
-    """Format fractions, powers and indices in one line: `a/b`, `x^2`, `a_(n+1)`."""
-    if not inner.strip():
-        return "√" if name == "deg" else ""
-    simple = inner.isalnum() or len(inner) == 1
-    return _SCRIPTS[name] + (inner if simple else f"({inner})")
 
 
 def _read_symbol(code: str | None) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.csv import label_cells
+from fathom.documents.formats.formula import format_math
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.cells import (
     MOST_CELLS,
@@ -398,11 +399,37 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     roots = [content, read_xml_member(archive, "styles.xml")]
     builder.skip_hidden(empty_hidden_text(body, roots))
     mark_scripts(body, [root for root in roots if root is not None])
+    _write_formulas(body, lambda name: read_xml_member(archive, name))
     walk = _OdtWalk(builder, pictures, roots, lambda name: read_xml_member(archive, name))
     walk.add_blocks(body)
     pictures.add_rest(builder)
     meta = find_child(read_xml_member(archive, "meta.xml"), "meta")
     return pictures.build_document(builder, *read_facts(() if meta is None else meta, _META))
+
+
+def _write_formulas(body: Element, read_part: Callable[[str], Element | None]) -> None:
+    """Put the text of embedded formulas in place of their frames.
+
+    Args:
+        body: The body of the document.
+        read_part: The function that returns the root of a part; `None` for a missing one.
+    """
+    for embedded in list(iter_descendants(body, "object")):
+        frame, part = embedded.getparent(), _name_part(embedded)
+        formula = find_child(embedded, "math")
+        if formula is None and part:
+            formula = read_part(part)
+        if frame is None or formula is None or get_local_name(formula) != "math":
+            continue
+        for child in list(frame):
+            frame.remove(child)
+        frame.text = format_math(formula)
+
+
+def _name_part(embedded: Element) -> str:
+    """Return the name of the part with the content of an object; empty for one elsewhere."""
+    name = normpath(f"{get_attribute(embedded, 'href') or ''}/content.xml")
+    return "" if name.startswith((".", "/")) else name
 
 
 class _OdtWalk:
@@ -466,8 +493,8 @@ class _OdtWalk:
             embedded: The `draw:object`; nothing is added for other objects than charts.
             with_values: Whether the values are read too; those of a sheet are in its cells.
         """
-        name = normpath(f"{get_attribute(embedded, 'href') or ''}/content.xml")
-        if name in self._charts or name.startswith((".", "/")):
+        name = _name_part(embedded)
+        if not name or name in self._charts:
             return
         self._charts.add(name)
         chart = find_child(self._read_part(name), "body", "chart", "chart")
