@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,17 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from tests.postgres_server import Server
 from tests.serving.http.conftest import KeyMaker, open_client
+from tests.serving.http.test_document_routes import wait_for_job
 
 from fathom import Engine
+from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
 from fathom.index.rights import ReadingRule
 from fathom.serving.http import api, conversation_routes, document_routes
 from fathom.serving.http.access import LOCAL
 from fathom.serving.http.app import create_app
 from fathom.serving.http.dependencies import OPEN_TO_VIEWERS
+from fathom.serving.http.keys import SCOPES, Key, create_key_store
 from fathom.settings import Settings
 
 CANARY = "zebrafish"
@@ -141,6 +145,62 @@ def test_a_viewer_reaches_nothing_that_the_workspace_shares(
                 assert reply.status_code == 403, (method, path, reply.text)
     assert tried > 50
     assert server.get(f"/api/v1/documents/{hidden}", headers=whole).status_code == 200
+
+
+def test_an_uploaded_file_of_readers_limits_its_document_and_is_none(
+    server: TestClient, settings: Settings, key: KeyMaker
+) -> None:
+    set_rights(settings, [ReadingRule("*", ("*",))])
+    check_uploaded_readers(server, key)
+
+
+def test_an_uploaded_file_of_readers_counts_on_a_database(postgres: Server, tmp_path: Path) -> None:
+    tree = {"index.url": postgres.open_database(), "index.directory": str(tmp_path / "index")}
+    settings = parse_settings({**tree, "offline": True})
+    file = tmp_path / "open.md"
+    file.write_text("# Open")
+    with Engine(settings) as engine:
+        engine.ingest(file, rights=[ReadingRule("*", ("*",))])
+        keys = create_key_store(engine.index)
+
+    def make_key(*, scopes: str, groups: frozenset[str]) -> dict[str, str]:
+        allowed = frozenset(scope for scope in SCOPES if scope in scopes)
+        added = Key(id="", name="ana", scopes=allowed, groups=groups)
+        return {"Authorization": f"Bearer {keys.add(added)[1]}"}
+
+    with closing(keys), open_client(create_app(settings)) as server:
+        check_uploaded_readers(server, make_key)
+
+
+def check_uploaded_readers(server: TestClient, key: Callable[..., dict[str, str]]) -> None:
+    """Upload a document with the file of its readers, change each alone, and lift the limit."""
+    whole = key(scopes="read ingest", groups=frozenset({"*"}))
+    viewer, keeper = (
+        key(scopes="read", groups=frozenset({group})) for group in ("sailors", "keepers")
+    )
+
+    def upload(**contents: str) -> dict[str, str]:
+        names = {"tank": "tank.md", "readers": "tank.md.readers.toml", "rules": "readers.toml"}
+        files = [("files", (names[name], text.encode())) for name, text in contents.items()]
+        job = server.post("/api/v1/documents", files=files, headers=whole).json()["job"]
+        return {f["path"]: f["outcome"] for f in wait_for_job(server, job, headers=whole)["files"]}
+
+    def list_titles(headers: dict[str, str]) -> set[str]:
+        reply = server.get("/api/v1/documents?limit=1000", headers=headers).json()
+        paths = [document["path"] for document in reply["documents"]]
+        assert not [path for path in paths if path.endswith(".toml")]
+        return {document["title"] for document in reply["documents"]} & {"Tank", "Full tank"}
+
+    both = upload(tank="# Tank", readers='readers = ["keepers"]')
+    assert both == {"tank.md": "ok", "tank.md.readers.toml": "ok"}
+    assert (list_titles(viewer), list_titles(keeper)) == (set(), {"Tank"})
+    upload(tank="# Full tank")
+    assert (list_titles(viewer), list_titles(keeper)) == (set(), {"Full tank"})
+    upload(readers='readers = ["*"]')
+    assert list_titles(viewer) == {"Full tank"}
+    upload(readers="readers = []")
+    assert (list_titles(keeper), list_titles(whole)) == (set(), {"Full tank"})
+    assert upload(rules='[[rule]]\npath = "*"\nreaders = ["*"]') == {"readers.toml": "refused"}
 
 
 def test_the_readers_of_a_document_are_told_to_those_who_may_read_all(

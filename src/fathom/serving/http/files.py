@@ -4,7 +4,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -17,7 +17,14 @@ from fathom.errors import RunError
 from fathom.index.engines import UPLOADS, Index
 from fathom.ingest.places import locate_path
 from fathom.serving.http.tables import JOB_TABLES
-from fathom.serving.http.uploads import StoredUpload, is_upload, store_files
+from fathom.serving.http.uploads import (
+    StoredUpload,
+    is_sidecar,
+    is_upload,
+    name_limited,
+    name_sidecar,
+    store_files,
+)
 from fathom.system import create_folder, lock_file
 
 if TYPE_CHECKING:  # psycopg is of an extra
@@ -90,6 +97,27 @@ class UploadedFiles:
     def store(self, files: Sequence[UploadFile]) -> StoredUpload:
         """Store uploaded files; each is stored completely or not at all."""
         return store_files(files, self.folder)
+
+    def find_limited(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Find the uploaded documents whose readers some of the files name.
+
+        Args:
+            names: The name that the client gave each file, by the path where it was stored.
+
+        Returns:
+            The names of the documents by their paths.
+        """
+        limited = {
+            name_limited(path): name_limited(name)
+            for path, name in names.items()
+            if is_sidecar(name)
+        }
+        uploaded = self._select_uploaded(limited.values())
+        return {path: name for path, name in limited.items() if name in uploaded}
+
+    def _select_uploaded(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the names that an uploaded file has."""
+        return frozenset(name for name in names if is_upload(self.folder / name, self.folder))
 
     def map_paths(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         """Map stored files to their paths on this machine.
@@ -214,6 +242,13 @@ class SharedFiles(UploadedFiles):
         return StoredUpload(names, stored.refused)
 
     @override
+    def _select_uploaded(self, names: Iterable[str]) -> frozenset[str]:
+        wanted = frozenset(names)
+        if not wanted:
+            return wanted
+        return wanted & {upload.name for upload in self._uploads.list_uploads()}
+
+    @override
     def map_paths(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         local_names = {str(self.folder / name): name for name in names.values()}
         earlier = {
@@ -238,7 +273,10 @@ class SharedFiles(UploadedFiles):
     @override
     @contextmanager
     def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
-        with self._uploads.fetch_files({name: Path(path) for path, name in names.items()}) as paths:
+        files = {name: Path(path) for path, name in names.items()}
+        # Without its sidecar beside it, a document would get more readers.
+        sidecars = {name_sidecar(name): Path(name_sidecar(path)) for path, name in names.items()}
+        with self._uploads.fetch_files({**sidecars, **files}) as paths:
             yield paths
 
     @override

@@ -21,10 +21,11 @@ from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.job_queue import Job, create_job_queue
 from fathom.serving.http.moved_files import check_rules, find_moved_documents
 from fathom.serving.http.problems import build_problem
+from fathom.serving.http.uploads import is_sidecar, name_limited
 
 if TYPE_CHECKING:  # a server that only answers does not load ingestion
     from fathom.ingest.progress import IngestState
-    from fathom.ingest.report import IngestProgress, IngestReport
+    from fathom.ingest.report import FileReport, IngestProgress, IngestReport
 
 LOG = open_log("fathom.serving")
 T = TypeVar("T")
@@ -194,9 +195,15 @@ class Jobs:
 
     def _ingest_files(self, job: Job, follow: "IngestProgress") -> None:
         with self._files.provide_files(job.names) as paths:
-            if paths:
-                _finish_job(job, self._engine.ingest(paths, on_progress=follow), self._files.folder)
-        for path in job.replaced:
+            documents = [path for path in paths if not is_sidecar(path.name)]
+            if documents:
+                report = self._engine.ingest(documents, on_progress=follow)
+                _finish_job(job, report.files, self._files.folder)
+            elif paths:
+                _finish_job(job, (), self._files.folder)
+        # Earlier versions ingested sidecars, so that everybody could read whom they name.
+        sidecars = [path for path, name in job.names.items() if is_sidecar(name)]
+        for path in (*job.replaced, *sidecars):
             with suppress(UsageError):  # no document has this path
                 self._engine.documents.remove([path])
 
@@ -232,10 +239,14 @@ class Jobs:
             job.seconds = earlier_seconds + time.monotonic() - start
 
 
-def _finish_job(job: Job, report: "IngestReport", folder: Path) -> None:
+def _finish_job(job: Job, outcomes: Sequence["FileReport"], folder: Path) -> None:
     """Add the outcome of each file to the job."""
-    job.files = []  # an earlier start may have added some
-    for entry in report.files:
+    job.files = [  # without what an earlier start may have added
+        {"path": name, "outcome": "ok", "reason": f"names the readers of {name_limited(name)}"}
+        for name in job.names.values()
+        if is_sidecar(name)
+    ]
+    for entry in outcomes:
         # The path of a record is that of its file, `#`, and the record's name.
         path, mark, record = entry.path.partition("#")
         file_name = job.names.get(entry.path)

@@ -11,6 +11,7 @@ from secrets import token_hex
 
 from starlette.datastructures import UploadFile
 
+from fathom.documents.discover import READERS_FILE
 from fathom.errors import RunError
 from fathom.system import create_folder, sync_folder
 
@@ -20,6 +21,9 @@ MOST_DEPTH = 8
 """The number of parts of a path: folders and the file itself."""
 MOST_BYTES = 200
 """The length of the name of a file or a folder in bytes of UTF-8, at most."""
+
+
+_SIDECAR_ENDING = f".{READERS_FILE}"
 
 
 class UnstorableFile(Exception):
@@ -58,6 +62,21 @@ def make_safe_name(name: str) -> str:
     if any(part.startswith(".") for part in path_parts):
         raise UnstorableFile("hidden files are not read")
     return "/".join(path_parts)
+
+
+def is_sidecar(name: str) -> bool:
+    """Return whether a file of this name names the readers of the file beside it."""
+    return name.endswith(_SIDECAR_ENDING)
+
+
+def name_sidecar(document: str) -> str:
+    """Return the name of the file that may name the readers of a document."""
+    return f"{document}{_SIDECAR_ENDING}"
+
+
+def name_limited(sidecar: str) -> str:
+    """Return the name of the document whose readers a sidecar names."""
+    return sidecar.removesuffix(_SIDECAR_ENDING)
 
 
 def is_upload(path: Path, folder: Path) -> bool:
@@ -115,6 +134,8 @@ def _make_printable(name: str) -> str:
 
 def _choose_path(folder: Path, name: str, taken: Mapping[str, str]) -> Path:
     path = folder / name
+    if path.name == READERS_FILE:
+        raise UnstorableFile("rules of readers are set with `fathom ingest --readers`")
     if str(path) in taken:
         raise UnstorableFile("another file of this upload has the same name")
     create_folder(path.parent)

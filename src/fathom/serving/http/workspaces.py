@@ -72,7 +72,8 @@ class Workspace:
         """
         with self.files.lock():
             stored = self.files.store(files)
-            return self.jobs.add(stored.names, stored.refused)
+            names = {**stored.names, **self.files.find_limited(stored.names)}
+            return self.jobs.add(names, stored.refused)
 
     def list_waiting_paths(self) -> frozenset[str]:
         """Return the paths of the documents of all files that open jobs will read.

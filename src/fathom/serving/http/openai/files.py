@@ -24,6 +24,7 @@ from fathom.serving.http.event_stream import build_json_reply
 from fathom.serving.http.object_store import ObjectData, make_object_id
 from fathom.serving.http.openai.errors import OpenAIRoute, build_parameter_problem
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.uploads import is_sidecar
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import replace_invisible
 
@@ -110,6 +111,10 @@ def upload_file(
         raise build_parameter_problem("expires_after", "files stay until they are deleted")
     file_id = make_object_id("file-")
     filename = PurePath((file.filename or "").replace("\\", "/")).name
+    if is_sidecar(filename):
+        raise Problem(
+            400, "invalid_file", f"{filename[:200]!r}: it names readers, and is no document"
+        )
     # Each file has a folder, because files of the same name are different files.
     file.filename = f"{file_id}/{filename}"
     stored = space.files.store([file])
