@@ -62,3 +62,9 @@ def test_a_zip_without_package_file_is_refused() -> None:
         archive.writestr("mimetype", "application/epub+zip")
     with pytest.raises(ParseRefusal, match=r"\.opf"):
         parse(buffer.getvalue())
+
+
+def test_all_creators_of_a_book_are_its_authors() -> None:
+    names = "<dc:creator>Ada</dc:creator><dc:creator>Bo</dc:creator><dc:creator>Ada</dc:creator>"
+    package = PACKAGE.replace("<dc:creator>Ada</dc:creator>", names)
+    assert parse(make_book({"OPS/book.opf": package})).metadata == {"author": "Ada; Bo"}

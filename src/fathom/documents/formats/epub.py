@@ -11,6 +11,7 @@ from fathom.documents.formats.html import parse as parse_html
 from fathom.documents.xml_members import (
     Element,
     find_child,
+    get_text,
     iter_children,
     iter_descendants,
     read_facts,
@@ -20,7 +21,7 @@ from fathom.documents.xml_members import (
 from fathom.documents.zipguard import open_zip
 
 _PAGES = (".xhtml", ".html", ".htm")
-_METADATA = {"creator": "author", "date": "created", "publisher": "publisher"}
+_METADATA = {"date": "created", "publisher": "publisher"}
 
 
 def parse(data: bytes) -> ParsedDocument:
@@ -40,8 +41,11 @@ def parse(data: bytes) -> ParsedDocument:
             with suppress(_BlankPage):
                 add_blocks(builder, _parse_page(page))
     metadata = find_child(package, "metadata")
-    # Backwards, because the last fact of a name counts, but of several authors the first should.
-    return builder.build(*read_facts(() if metadata is None else reversed(metadata), _METADATA))
+    # Backwards, because the last fact of a name counts, but of several dates the first should.
+    title, facts = read_facts(() if metadata is None else reversed(metadata), _METADATA)
+    creators = [] if metadata is None else list(iter_children(metadata, "creator"))
+    names = dict.fromkeys(filter(None, (get_text(name).strip() for name in creators)))
+    return builder.build(title, {**facts, **({"author": "; ".join(names)} if names else {})})
 
 
 class _BlankPage(Exception):

@@ -14,6 +14,7 @@ from fathom.documents.decode import decode_markup
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.formula import format_math
 from fathom.documents.formats.hidden_style import has_background, hides_text, parse_style
+from fathom.documents.formats.html_marks import write_marks
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.superscripts import LONGEST_BEFORE, choose_sign
 from fathom.types import Scalar
@@ -303,6 +304,9 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
     except (ParserError, ValueError) as error:
         raise ParseRefusal("empty", f"holds no readable HTML: {error}") from error
     roots = [root, *root.itersiblings()]  # text after the end of the page is in its siblings
+    for part in roots:
+        if isinstance(part.tag, str):
+            write_marks(part)
     _drop_hidden_text(builder, roots)
     for part in roots:
         if isinstance(part.tag, str):  # a sibling may be a comment
@@ -427,11 +431,13 @@ def _check_size(text: str) -> None:
 
 
 def _read_facts(root: html.HtmlElement) -> dict[str, Scalar]:
-    """Return the facts that the `meta` elements state, the first of each name."""
+    """Return the facts that the `meta` elements state: all authors, else the first of each name."""
     facts: dict[str, Scalar] = {}
     for meta in root.iter("meta"):
         name = (meta.get("name") or meta.get("property") or "").lower().removeprefix("article:")
         content = " ".join((meta.get("content") or "").split())
+        if meta.get("name") == name == "author" and facts.get(name, content) != content:
+            content = f"{facts.pop(name)}; {content}".removesuffix("; ")
         if name in _FACTS and content:
             facts.setdefault(_FACTS[name], content[:1000])
     return facts
