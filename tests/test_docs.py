@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import typer.main
 
+from fathom import Engine
+
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -33,6 +35,17 @@ def test_the_examples_run(
     for line, code in snippets:
         exec(compile("\n" * (line - 1) + code, name, "exec"), names)
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("part", ["traces", "documents", "calibration"])
+def test_the_methods_that_the_page_names_exist(part: str, tmp_path: Path) -> None:
+    paragraphs = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").split("\n\n")
+    (paragraph,) = (text for text in paragraphs if text.startswith(f"`engine.{part}` "))
+    named = re.findall(rf"`(?:engine\.{part}\.)?(\w+)(?:\(\w*\))?`", paragraph)
+    assert named
+    with Engine.open(tmp_path / "index") as engine:
+        for name in named:
+            assert callable(getattr(getattr(engine, part), name, None)), name
 
 
 def test_the_example_of_the_readme_shows_what_is_printed(
