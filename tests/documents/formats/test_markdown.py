@@ -133,3 +133,44 @@ def test_a_footnote_ends_a_paragraph_and_hides_no_target_of_a_link() -> None:
         b"Text[^a]\n[^a]: one\n\n[b]: http://example.org\n\n[link][b]\n\n    [^a]: code\n"
     )
     assert parsed.text == "Text[a]\n\n[a] one\n\nlink\n\n[^a]: code"
+
+
+def test_texts_and_lists_of_several_lines_in_the_head_are_read() -> None:
+    parsed = parse(
+        b"---\ntitle: Fees\nabstract: |\n  Berths cost more\n\n  in summer.\nnote: >-\n  Short.\n"
+        b"author:\n  - Ada\n  - 'Bo'\n"
+        b"authors:\n- name: x\n  to: y\ntags:\n- a\nlast: 2021\n---\nText"
+    )
+    assert parsed.metadata == {
+        "abstract": "Berths cost more in summer.",
+        "note": "Short.",
+        "author": "Ada, Bo",
+        "last": 2021,
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# Scope {#scope}",
+        "# Scope {: .no_toc }",
+        "# Scope { #scope .wide lang=en }",
+        "# Scope {.unnumbered}  ",
+    ],
+)
+def test_identifiers_of_headings_are_no_text(line: str) -> None:
+    assert parse(line.encode()).text == "Scope"
+
+
+@pytest.mark.parametrize("line", ["# The set {a, b}", "# Use {x}", "# The {} of {#a"])
+def test_braces_of_headings_stay(line: str) -> None:
+    assert parse(line.encode()).text == line[2:]
+
+
+def test_text_that_is_struck_through_is_left_out() -> None:
+    parsed = parse(
+        b"It costs ~~25 *or 26*~~ 30.\n\nIt is <del>blue</del> red <s>x</s>.\n\n"
+        b"| A |\n|---|\n| ~~1~~ 2 |\n\nFrom ~~5 to ~~6, `~~7~~`. </s>\n"
+    )
+    assert parsed.text == "It costs  30.\n\nIt is  red .\n\nA\n2\n\nFrom ~~5 to ~~6, ~~7~~."
+    assert parsed.unread == "hidden or struck-through text left out in 4 places"

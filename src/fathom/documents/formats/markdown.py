@@ -1,7 +1,9 @@
 """Markdown: headings, numbered steps, code fences and tables keep their form."""
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import takewhile
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
@@ -23,6 +25,18 @@ _READERS_BLOCK = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ITEM = re.compile(r"^[ \t]*-[ \t]+([^\s#][^\n#]*)", re.MULTILINE)
+_FOLDED = re.compile(r"(?P<key>[A-Za-z][\w-]{0,63}:)[ \t]+[|>][-+]?\d?[ \t]*")
+"""The line before a text that stands on indented lines."""
+_LISTED = re.compile(r"(?P<key>authors?:)[ \t]*", re.IGNORECASE)
+"""The line before a list of authors; other lists are left out, and readers are read apart."""
+_ATTRIBUTES = re.compile(
+    r"[ \t]*\{:?[ \t]*(?:[#.][\w:.-]+|[\w-]+=[^\s{}]+)"
+    r"(?:[ \t]+(?:[#.][\w:.-]+|[\w-]+=[^\s{}]+))*[ \t]*\}$"
+)
+"""The identifier and the classes of a heading, which are not printed."""
+_STRIKE_TAG = re.compile(r"<(?P<end>/?)(?:del|s|strike)\b[^<>]*>", re.IGNORECASE)
+_NESTED = re.compile(r"-[ \t]+[\w-]+:(?:[ \t]|$)")
+"""The beginning of a value that has keys of its own."""
 _COMMENT = re.compile(r"(?<!\s)\s+# ")
 _TAG = re.compile(r"<[^<>]*>")
 _NOTE = re.compile(r"\[\^(?P<label>[^\s\[\]]{1,100})\]:[ \t]*")
@@ -56,8 +70,10 @@ def parse(data: bytes) -> ParsedDocument:
 
 
 def add_markdown(builder: Builder, text: str) -> None:
-    """Add the blocks of a Markdown text."""
-    _add_all(builder, Node(_get_parser().parse(text)))
+    """Add the blocks of a Markdown text, without what is struck through."""
+    tree = Node(_get_parser().parse(text))
+    builder.skip_hidden(sum(map(_begins_strike, tree.walk())))
+    _add_all(builder, tree)
 
 
 @cache
@@ -66,7 +82,8 @@ def _get_parser() -> MarkdownIt:
 
     It keeps nothing of a text.
     """
-    parser = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
+    parser = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED})
+    parser.enable(["table", "strikethrough"])
     # Before links: a footnote of one word looks like the target of one.
     parser.block.ruler.before(
         "reference", "footnote", _read_note, {"alt": ["paragraph", "reference"]}
@@ -120,14 +137,42 @@ def _drop_comment(value: str) -> str:
 
 
 def _read_facts(lines: str) -> dict[str, str]:
-    """Return the flat values as written; nested values and keys without a value are left out."""
-    matches = (_FRONT_LINE.fullmatch(line.rstrip()) for line in lines.split("\n"))
+    """Return the flat values as written, and authors and texts of several lines in one line.
+
+    Nested values and keys without a value are left out.
+    """
+    matches = (_FRONT_LINE.fullmatch(line) for line in _join_values(lines.split("\n")))
     pairs = ((m["key"].lower(), _drop_comment(m["value"])) for m in matches if m)
     facts = {key: value for key, value in pairs if value.lower() not in {"", "null", "~"}}
     # Readers may be on lines of their own; if no name is understood, nobody may read.
     if READERS not in facts and (block := _READERS_BLOCK.search(lines)):
         facts[READERS] = ", ".join(map(str.strip, _ITEM.findall(block["items"]))) or "[]"
     return facts
+
+
+def _join_values(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a head, with the value of a key on the line of the key."""
+    at = 0
+    while at < len(lines):
+        line = lines[at].rstrip()
+        at += 1
+        folded, listed = _FOLDED.fullmatch(line), _LISTED.fullmatch(line)
+        if folded:
+            texts = list(takewhile(lambda text: text[:1] in {"", " ", "\t"}, lines[at:]))
+            line = f"{folded['key']} {' '.join(' '.join(texts).split())}"
+        elif listed:
+            texts = list(takewhile(_is_list_value, lines[at:]))
+            values = [text.strip()[1:].strip().strip("\"'") for text in texts]
+            line = f"{listed['key']} {', '.join(values)}"
+        else:
+            texts = []
+        at += len(texts)
+        yield line
+
+
+def _is_list_value(line: str) -> bool:
+    """Return whether a line of a head is a plain value of a list."""
+    return _ITEM.fullmatch(line.rstrip()) is not None and _NESTED.search(line) is None
 
 
 def _add_all(builder: Builder, node: Node, label: str = "") -> None:
@@ -141,7 +186,8 @@ def _add(builder: Builder, node: Node, label: str) -> None:
     """Add a block; a paragraph with a label is a list item."""
     match node.type:
         case "heading":
-            builder.add_heading(_collect_text(node), int(node.tag[1:]))
+            title = _ATTRIBUTES.sub("", _collect_text(node))
+            builder.add_heading(title, int(node.tag[1:]))
         case "paragraph":
             builder.add_labelled(_collect_text(node), label)
         case "fence" | "code_block":
@@ -190,7 +236,7 @@ def _collect_text(node: Node) -> str:
     """Return the text of a block without Markdown's marks; wrapped lines are joined."""
     words: list[str] = []
     script = ""
-    for child in node.walk():
+    for child in _iter_unstruck(node):
         match child.type:
             case "text" | "code_inline":
                 if script:
@@ -209,3 +255,23 @@ def _collect_text(node: Node) -> str:
             case _:
                 pass
     return "".join(words).replace("\u00ad", "")  # soft hyphens are no part of a word
+
+
+def _iter_unstruck(node: Node) -> Iterator[Node]:
+    """Yield the nodes below a node in order, without those that are struck through."""
+    struck: set[Node] = set()
+    depth = 0
+    for child in node.walk():
+        tag = _STRIKE_TAG.fullmatch(child.content) if child.type == "html_inline" else None
+        if tag is not None:
+            depth = max(0, depth - 1) if tag["end"] else depth + 1
+        elif child.type == "s":
+            struck.update(child.walk())
+        elif not depth and child not in struck:
+            yield child
+
+
+def _begins_strike(node: Node) -> bool:
+    """Return whether a node begins text that is struck through."""
+    tag = _STRIKE_TAG.fullmatch(node.content) if node.type == "html_inline" else None
+    return node.type == "s" or (tag is not None and not tag["end"])
