@@ -4,7 +4,8 @@ import zipfile
 import pytest
 
 from fathom.documents.base import ParsedDocument, ParseRefusal
-from fathom.documents.formats.office.odt import parse
+from fathom.documents.formats.office.odt import parse, parse_flat
+from fathom.documents.parse import parse_bytes
 
 NAMES = "office text table draw style xlink meta dc presentation fo"
 SPACES = " ".join(f'xmlns:{name}="urn:{name}"' for name in NAMES.split())
@@ -489,3 +490,61 @@ def test_a_formula_without_a_part_of_its_own_is_read() -> None:
 def test_formulas_elsewhere_are_not_read(href: str) -> None:
     embedded = f'<draw:frame><draw:object xlink:href="{href}"/></draw:frame>'
     assert parse(make_package(p(f"The area is {embedded} m2."))).text == "The area is  m2."
+
+
+OFFICE = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+
+
+def make_flat(body: str, kind: str = "text", around: str = "") -> bytes:
+    spaces = SPACES.replace("urn:office", OFFICE)
+    meta = "<office:meta><dc:title>Fees</dc:title></office:meta>"
+    settings = "<office:settings><config>true</config></office:settings>"
+    return (
+        f'<?xml version="1.0"?><office:document {spaces}>{meta}{settings}{around}<office:body>'
+        f"<office:{kind}>{body}</office:{kind}></office:body></office:document>"
+    ).encode()
+
+
+def test_flat_files_are_read_as_those_in_packages() -> None:
+    cells = "".join(f"<table:table-cell>{p(text)}</table:table-cell>" for text in ("Yacht", "45"))
+    table = f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
+    style = (
+        '<style:style style:name="P1" style:family="paragraph" style:parent-style-name="Title"/>'
+    )
+    body = f'<text:p text:style-name="P1">Tariff</text:p><!-- no text -->{table}'
+    (parsed,) = parse_bytes(make_flat(body, around=style), "fees.fodt")
+    assert isinstance(parsed, ParsedDocument)
+    assert describe_blocks(parsed) == [("heading", "Tariff"), ("table_row", "Yacht | 45")]
+    assert parsed.title == "Fees"
+
+
+def test_charts_and_formulas_of_flat_files_are_read_once() -> None:
+    row = "<table:table-row>{}</table:table-row>"
+    cell = "<table:table-cell>{}</table:table-cell>"
+    rows = "".join(row.format("".join(map(cell.format, map(p, pair)))) for pair in ("xS", "a4"))
+    chart = (
+        f"<office:document><office:body><office:chart><chart><title>{p('Depth')}</title>"
+        f"<table:table>{rows}</table:table></chart></office:chart></office:body></office:document>"
+    )
+    frame = "<draw:frame><draw:object>{}</draw:object></draw:frame>"
+    formula = frame.format("<math><msup><mi>x</mi><mn>2</mn></msup></math>")
+    parsed = parse_flat(make_flat(p(f"It is {formula}.") + p(frame.format(chart))))
+    assert parsed.text == "It is x^2.\n\nDepth\n\na | S: 4"
+
+
+def test_page_numbers_of_slides_and_their_notes_are_no_text() -> None:
+    box = '<draw:frame presentation:class="{}"><draw:text-box>{}</draw:text-box></draw:frame>'
+    slide = "<draw:page>{}</draw:page>"
+    number = box.format("page-number", p("&lt;number&gt;"))
+    notes = f"<presentation:notes>{box.format('notes', p('Greet.'))}{number}</presentation:notes>"
+    first = box.format("title", p("Plan")) + box.format("footer", p("Secret")) + notes
+    second = box.format("subtitle", p("40 ships"))
+    body = slide.format(second) + slide.format(first) + slide.format(second)
+    parsed = parse(make_package(body, kind="presentation"))
+    assert [(block.kind, block.span.cut(parsed.text), block.page) for block in parsed.blocks] == [
+        ("paragraph", "40 ships", 1),
+        ("heading", "Plan", 2),
+        ("paragraph", "Greet.", 2),
+        ("heading", "Slide 3", 3),
+        ("paragraph", "40 ships", 3),
+    ]

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from posixpath import normpath
 from typing import TYPE_CHECKING
+from zipfile import ZipFile
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.cell_grid import CellGrid
@@ -32,6 +34,7 @@ from fathom.documents.xml_members import (
     iter_descendants,
     parse_number,
     read_facts,
+    read_xml,
     read_xml_member,
 )
 from fathom.documents.zipguard import open_zip
@@ -372,6 +375,7 @@ def _collapse_space(text: str | None) -> str:
 
 
 _TEXT = {"p", "h"}
+_FURNITURE = {"page-number", "header", "footer", "date-time", "page"}
 _IGNORED = {"tracked-changes", "sequence-decls", "forms", "annotation", "title", "desc"}
 _META = {"initial-creator": "author", "creation-date": "created", "date": "modified"}
 
@@ -391,20 +395,73 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     ):
         raise ParseRefusal("encrypted", "protected by a password; save it without one")
     content = read_xml_member(archive, "content.xml")
-    body = None if content is None else find_child(content, "body")
-    if content is None or body is None:
+    if content is None or find_child(content, "body") is None:
         raise ParseRefusal("failed", "no content.xml with a body; save the file anew")
-    builder = Builder()
+    parts = [content, read_xml_member(archive, "styles.xml")]
+    meta = read_xml_member(archive, "meta.xml")
     pictures = Pictures(archive, "Pictures/", recogniser)
-    roots = [content, read_xml_member(archive, "styles.xml")]
-    builder.skip_hidden(empty_hidden_text(body, roots))
-    mark_scripts(body, [root for root in roots if root is not None])
-    _write_formulas(body, lambda name: read_xml_member(archive, name))
-    walk = _OdtWalk(builder, pictures, roots, lambda name: read_xml_member(archive, name))
-    walk.add_blocks(body)
+    return _read_document(parts, meta, pictures, lambda name: read_xml_member(archive, name))
+
+
+def is_flat(root: Element) -> bool:
+    """Return whether the root of an XML file is that of a flat OpenDocument file."""
+    is_office = str(root.tag) == "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}document"
+    return is_office and find_child(root, "body") is not None
+
+
+def parse_flat(data: bytes) -> ParsedDocument:
+    """Parse a flat OpenDocument file (FODT, FODS, FODP), which is one XML file.
+
+    Raises:
+        ParseRefusal: `failed` for a damaged file, `empty` without text.
+    """
+    root = read_xml(data, "the file")
+    parts = _detach_objects(root)
+    with ZipFile(BytesIO(), "w") as archive:  # its pictures are not read
+        return _read_document([root], root, Pictures(archive, "", None), parts.get)
+
+
+def _detach_objects(root: Element) -> dict[str, Element]:
+    """Return the charts and formulas in a flat file by the names of parts, which they now have."""
+    parts: dict[str, Element] = {}
+    for embedded in list(iter_descendants(root, "object")):
+        for inner in iter_children(embedded, "document", "math"):
+            name = f"Object {len(parts) + 1}"
+            parts[f"{name}/content.xml"] = inner
+            embedded.set("href", name)
+            embedded.remove(inner)
+            break
+    return parts
+
+
+def _read_document(
+    parts: Sequence[Element | None],
+    meta: Element | None,
+    pictures: Pictures,
+    read_part: Callable[[str], Element | None],
+) -> ParsedDocument:
+    """Read a document.
+
+    Args:
+        parts: The roots of the parts that define styles; the first one has the body.
+        meta: The root of the part with the facts about the document; `None` without one.
+        pictures: The pictures of the document.
+        read_part: The function that returns the root of another part; `None` for a missing one.
+
+    Raises:
+        ParseRefusal: `no_text_layer` for a file of pictures only, `empty` without text.
+    """
+    builder = Builder()
+    roots = [root for root in parts if root is not None]
+    body = find_child(roots[0], "body")
+    if body is not None:
+        builder.skip_hidden(empty_hidden_text(body, roots))
+        mark_scripts(body, roots)
+        _write_formulas(body, read_part)
+        _OdtWalk(builder, pictures, roots, read_part).add_blocks(body)
     pictures.add_rest(builder)
-    meta = find_child(read_xml_member(archive, "meta.xml"), "meta")
-    return pictures.build_document(builder, *read_facts(() if meta is None else meta, _META))
+    facts = find_child(meta, "meta")
+    return pictures.build_document(builder, *read_facts(() if facts is None else facts, _META))
 
 
 def _write_formulas(body: Element, read_part: Callable[[str], Element | None]) -> None:
@@ -438,8 +495,7 @@ class _OdtWalk:
     Args:
         builder: The builder that receives the text.
         pictures: The pictures of the document.
-        sources: The roots of the parts that define styles, in the order of precedence; `None` for a
-            missing part.
+        roots: The roots of the parts that define styles, in the order of precedence.
         read_part: The function that returns the root of a part; `None` for a missing one.
     """
 
@@ -447,12 +503,11 @@ class _OdtWalk:
         self,
         builder: Builder,
         pictures: Pictures,
-        sources: list[Element | None],
+        roots: Sequence[Element],
         read_part: Callable[[str], Element | None],
     ) -> None:
         self._read_part = read_part
         self._charts: set[str] = set()
-        roots = [root for root in sources if root is not None]
         self._builder = builder
         self._pictures = pictures
         self._styles = read_paragraph_styles(roots)
@@ -460,6 +515,7 @@ class _OdtWalk:
         self._outline = OutlineNumbers(roots)
         self._notes = 0
         self._page = 0
+        self._has_title = False
 
     def add_blocks(self, container: Iterable[Element]) -> None:
         """Add all blocks in a body, section, frame or cell, or anchored in a paragraph."""
@@ -588,10 +644,21 @@ class _OdtWalk:
         self._builder.set_page(self._page)
         frames = list(iter_children(page, "frame", "custom-shape", "g", "notes"))
         titles = [frame for frame in frames if get_attribute(frame, "class") == "title"]
-        for frame in titles:
-            self._builder.add_heading(self._join_paragraphs(frame, " "), 1)
+        texts = list(filter(None, (self._join_paragraphs(frame, " ") for frame in titles)))
+        # Without a heading, a slide after a titled one would seem to belong to that one.
+        for text in texts or ([f"Slide {self._page}"] if self._has_title else []):
+            self._builder.add_heading(text, 1)
+        self._has_title = self._has_title or bool(texts)
         for frame in frames:
-            if frame not in titles:
+            if get_local_name(frame) == "notes":
+                self._add_frames(frame)
+            elif frame not in titles:
+                self._add_frames([frame])
+
+    def _add_frames(self, frames: Iterable[Element]) -> None:
+        """Add the frames of a slide or its notes, without page numbers, headers and footers."""
+        for frame in frames:
+            if get_attribute(frame, "class") not in _FURNITURE:
                 self.add_blocks(frame)
 
     def _find_note(self, note: Element) -> tuple[str, Element] | None:
