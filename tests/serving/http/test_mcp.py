@@ -112,6 +112,28 @@ def test_keys_and_host_names_are_those_of_the_server(settings: Settings) -> None
         assert client.post("/mcp", json=LIST, headers=stranger).status_code == 421
 
 
+def test_the_client_of_the_sdk_shows_why_the_server_refuses_a_key(
+    settings: Settings, address: str
+) -> None:
+    keys = create_key_store(EmbeddedIndex(settings.index.directory))
+    _, slow = keys.add(Key(id="", name="slow", per_minute=1))
+    refusals: list[MCPError] = []
+
+    async def body(client: Client) -> None:
+        for _ in range(2):
+            try:
+                await client.call_tool("status", {})
+            except MCPError as error:
+                refusals.append(error)
+
+    use_client(address, slow, body)
+    for refused in refusals:
+        assert refused.error.message.startswith("more than 1 requests a minute; ask again after")
+        assert refused.error.data["type"] == "urn:fathom:problem:too_many_requests"
+        assert refused.error.data["retry_after"] >= 1
+    assert refusals
+
+
 def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
     keys = create_key_store(EmbeddedIndex(settings.index.directory))
     _, secret = keys.add(Key(id="", name="own"))
@@ -229,7 +251,8 @@ def test_tools_that_cannot_be_loaded_are_reported_to_each_request(
     with TestClient(app, base_url=ADDRESS, raise_server_exceptions=False) as client:
         for _ in range(2):
             reply = client.post("/mcp", json=LIST, headers=ACCEPT)
-            assert (reply.status_code, reply.json()["title"]) == (500, "bug")
+            title = reply.json()["error"]["data"]["title"]
+            assert (reply.status_code, title) == (500, "bug")
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])

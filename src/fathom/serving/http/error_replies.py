@@ -3,10 +3,11 @@
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fathom.errors import FathomError
+from fathom.serving.http.mcp import PATH as MCP_PATH
 from fathom.serving.http.metrics import OPENAI_PREFIX
 from fathom.serving.http.openai.errors import build_openai_response
 from fathom.serving.http.problems import (
@@ -17,12 +18,25 @@ from fathom.serving.http.problems import (
     build_validation_problem,
 )
 
+_INVALID_REQUEST, _INTERNAL_ERROR = -32600, -32603
+"""The codes of JSON-RPC for a fault of the request and of the server."""
+
 
 def build_error_response(problem: Problem, path: str) -> Response:
-    """Build the reply to a request for a path: OpenAI's clients expect OpenAI's form."""
+    """Build the reply to a request for a path: other clients than our own expect other forms."""
+    if path == MCP_PATH:
+        return _build_rpc_response(problem)
     if path.startswith(f"{OPENAI_PREFIX}/"):
         return build_openai_response(problem)
     return problem.build_response()
+
+
+def _build_rpc_response(problem: Problem) -> Response:
+    """Build the reply as an error of JSON-RPC, the only one whose message clients of MCP show."""
+    code = _INTERNAL_ERROR if problem.status >= 500 else _INVALID_REQUEST
+    error = {"code": code, "message": problem.build_message(), "data": problem.to_json()}
+    rpc = {"jsonrpc": "2.0", "id": None, "error": error}
+    return JSONResponse(rpc, status_code=problem.status, headers=problem.build_headers())
 
 
 def install_handlers(app: FastAPI) -> None:

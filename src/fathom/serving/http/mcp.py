@@ -77,7 +77,7 @@ def _explain_problem() -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        raise RunError("; ".join(filter(None, (str(problem), problem.next)))) from None
+        raise RunError(problem.build_message()) from None
 
 
 class McpTools:

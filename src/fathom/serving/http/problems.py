@@ -70,13 +70,23 @@ class Problem(Exception):
             members["retry_after"] = _round_up_seconds(self.retry_after)
         return members
 
+    def build_message(self) -> str:
+        """Build one line with the detail and the next step."""
+        return "; ".join(filter(None, (self.detail, self.next)))
+
+    def build_headers(self) -> dict[str, str]:
+        """Build the headers of a reply in any form."""
+        if self.retry_after is None:
+            return dict(self.headers)
+        return {**self.headers, "Retry-After": str(_round_up_seconds(self.retry_after))}
+
     def build_response(self) -> Response:
         """Build the reply."""
-        headers = dict(self.headers)
-        if self.retry_after is not None:
-            headers["Retry-After"] = str(_round_up_seconds(self.retry_after))
         return JSONResponse(
-            self.to_json(), status_code=self.status, headers=headers, media_type=MEDIA_TYPE
+            self.to_json(),
+            status_code=self.status,
+            headers=self.build_headers(),
+            media_type=MEDIA_TYPE,
         )
 
 

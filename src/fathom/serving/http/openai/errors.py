@@ -50,7 +50,7 @@ def build_error_json(problem: Problem, param: str | None = None) -> dict[str, An
     default_type = "server_error" if problem.status >= 500 else "invalid_request_error"
     return {
         "error": {
-            "message": "; ".join(filter(None, (problem.detail, problem.next))),
+            "message": problem.build_message(),
             "type": _TYPES.get(problem.status, default_type),
             "param": param,
             "code": problem.kind,
@@ -82,9 +82,7 @@ def build_openai_response(problem: Problem, param: str | None = None) -> Respons
     """Build the reply with an error, which also says whether OpenAI's clients may retry."""
     # Without this header OpenAI's clients retry every 409, 429 and 5xx.
     should_retry = "true" if problem.retry_after is not None else "false"
-    headers = {**problem.build_response().headers, "x-should-retry": should_retry}
-    for header in ("content-length", "content-type"):
-        headers.pop(header, None)
+    headers = {**problem.build_headers(), "x-should-retry": should_retry}
     return JSONResponse(
         build_error_json(problem, param), status_code=problem.status, headers=headers
     )
