@@ -23,6 +23,8 @@ _METHODS = {
 _USE = re.compile(
     r"\b(\w+)(?:\[[^\]]*\])?\.(fullmatch|match|search|finditer|findall|subn?|split)\b"
 )
+_INDENTED_CALL = re.compile(r"^[ \t].*\bre\.", re.MULTILINE)
+"""A sign of a function that uses `re`; only then is the source parsed, which takes long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +112,18 @@ def _list_fields(value: object) -> list[object]:
 
 
 def _find_calls(module: ModuleType, source: str) -> Iterator[UsedPattern]:
+    if not _INDENTED_CALL.search(source):
+        return
     names = _Words(vars(module))
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    calls = {
+    # In the order of the source, so that each share of all patterns is the same in every run.
+    calls = dict.fromkeys(
         node
         for function in ast.walk(ast.parse(source))
         if isinstance(function, functions)
         for node in ast.walk(function)
         if isinstance(node, ast.Call) and node.args
-    }
+    )
     for node in calls:
         function = ast.unparse(node.func)
         method = function.removeprefix("re.")

@@ -17,6 +17,9 @@ Proceed = Callable[[int], int | None]
 """A continuation: it takes a position and returns the end of the match, or nothing."""
 _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 _SINGLES = (codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN)
+# As plain numbers, because an operation of flags takes as long as the rest of a step.
+_ASCII, _DOTALL = int(re.ASCII), int(re.DOTALL)
+_IGNORECASE, _MULTILINE = int(re.IGNORECASE), int(re.MULTILINE)
 _WORD, _DIGIT, _SPACE = "WORD", "DIGIT", "SPACE"
 
 
@@ -36,7 +39,7 @@ class StepCounter:
             most: The number of steps from which on counting stops.
         """
         self.tree = parser.parse(pattern, flags)
-        self._flags = self.tree.state.flags
+        self._flags = int(self.tree.state.flags)
         self._most = most
         self._text = ""
         self._groups: dict[int, tuple[int, int]] = {}
@@ -77,16 +80,17 @@ class StepCounter:
         )
 
     def _walk(self, seq: Any, index: int, at: int, flags: int, proceed: Proceed) -> int | None:
-        while index < len(seq):
+        nodes = getattr(seq, "data", seq)  # those of a parsed pattern, which finds them slowly
+        for place in range(index, len(nodes)):
             self._count()
-            code, value = seq[index]
+            node = nodes[place]
+            code, value = node
             if code not in _SINGLES:
-                return self._step(
-                    code, value, at, flags, partial(self._walk_on, seq, index + 1, flags, proceed)
-                )
-            if not self._fits(seq[index], at, flags):
+                after = partial(self._walk_on, nodes, place + 1, flags, proceed)
+                return self._step(code, value, at, flags, after)
+            if not self._fits(node, at, flags):
                 return None
-            index, at = index + 1, at + 1
+            at += 1
         return proceed(at)
 
     def _walk_on(self, seq: Any, index: int, flags: int, proceed: Proceed, at: int) -> int | None:
@@ -101,9 +105,10 @@ class StepCounter:
         if at >= len(self._text):
             return False
         key = (id(node), self._text[at], flags)
-        if key not in self._verdicts:
-            self._verdicts[key] = accepts_char(node, self._text[at], flags)
-        return self._verdicts[key]
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = self._verdicts[key] = accepts_char(node, self._text[at], flags)
+        return verdict
 
     def _step(self, code: Any, value: Any, at: int, flags: int, after: Proceed) -> int | None:
         if code in _REPEATS:
@@ -236,7 +241,7 @@ class StepCounter:
         if where in {codes.AT_BOUNDARY, codes.AT_NON_BOUNDARY}:
             sides = [0 <= side < len(text) and _is_word(text[side]) for side in (at - 1, at)]
             return (sides[0] != sides[1]) == (where is codes.AT_BOUNDARY)
-        by_line = flags & re.MULTILINE
+        by_line = flags & _MULTILINE
         if where in {codes.AT_BEGINNING, codes.AT_BEGINNING_STRING}:
             is_line = where is codes.AT_BEGINNING and by_line
             return at == 0 or bool(is_line and text[at - 1] == "\n")
@@ -261,8 +266,8 @@ def accepts_char(node: Any, char: str, flags: int) -> bool:
     """Return whether a parsed part of a pattern that takes one character takes this one."""
     code, value = node
     if code is codes.ANY:
-        return bool(flags & re.DOTALL) or char != "\n"
-    cases = (char, char.lower(), char.upper()) if flags & re.IGNORECASE else (char,)
+        return bool(flags & _DOTALL) or char != "\n"
+    cases = (char, char.lower(), char.upper()) if flags & _IGNORECASE else (char,)
     variants = {case for case in cases if len(case) == 1}
     if code is codes.IN:
         is_negated = value[0][0] is codes.NEGATE
@@ -282,7 +287,7 @@ def _is_among(members: Any, char: str, flags: int) -> bool:
 
 
 def _is_of_category(category: str, char: str, flags: int) -> bool:
-    is_near = not flags & re.ASCII or char.isascii()
+    is_near = not flags & _ASCII or char.isascii()
     kinds = {_WORD: _is_word(char), _DIGIT: char.isdecimal(), _SPACE: char.isspace()}
     kind = category.rpartition("_")[2]
     return (kinds[kind] and is_near) != ("_NOT_" in category)

@@ -12,13 +12,15 @@ from packaging.requirements import Requirement
 from tests.pattern_collector import list_modules
 
 WATCH = """
-import importlib, sys
+import gc, importlib, sys
 
+gc.disable()  # imported modules stay for good
 opened = []
 sys.addaudithook(lambda event, _: opened.append(event) if event.startswith("socket.") else None)
 for name in sys.argv[1:]:
     importlib.import_module(name)
 print(*sorted(set(opened)))
+gc.freeze()  # as the end of the process frees all memory
 """
 PROBE = {"socket.__new__", "socket.bind"}
 """urllib3 finds out at import whether this machine has IPv6, by an address of its own."""
