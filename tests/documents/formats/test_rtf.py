@@ -165,3 +165,23 @@ def test_paragraphs_of_the_outline_and_of_styles_for_headings_are_headings() -> 
         ("table_row", "A | B", ("Tariff", "Berths", "Yachts")),
         ("paragraph", "End", ("Tariff", "Berths", "Yachts")),
     ]
+
+
+def test_printed_labels_make_list_items() -> None:
+    bullet = rb"{\listtext\pard\plain\f3 \u61623?\tab}"
+    parsed = parse(
+        rb"{\rtf1 {\listtext\pard\plain 1.\tab}\pard\ls1 Dig.\par" + bullet + rb"Ropes\par"
+        rb"{\pntext\f2\'B7\tab}Fenders\par{\listtext 2.\tab}\pard\outlinelevel0 Fees\par"
+        rb"\pard{\listtext x}Bare\par\trowd\pard\intbl " + bullet + rb"A\cell B\cell\row\pard"
+        rb" Net{\super\chftn}{\footnote " + bullet + rb" of tax}\par}"
+    )
+    assert [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks] == [
+        ("list_item", "1. Dig."),
+        ("list_item", "- Ropes"),
+        ("list_item", "- Fenders"),
+        ("heading", "2. Fees"),
+        ("paragraph", "xBare"),
+        ("table_row", "\u2022 A | B"),
+        ("paragraph", "Net[1]"),
+        ("footnote", "[1] \u2022\t of tax"),
+    ]

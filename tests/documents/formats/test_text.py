@@ -85,3 +85,14 @@ def test_text_typed_after_a_prompt_is_code() -> None:
         ("code", "$ make\n      all"),
         ("paragraph", "$40 is due."),
     ]
+
+
+@pytest.mark.parametrize("sign", ["\uf0b7", "\uf0a7", "\uf0d8", "\uf0fc"])
+def test_bullets_of_symbol_fonts_are_bullets(sign: str) -> None:
+    parsed = parse(f"Buy:\n{sign} ropes\n{sign}\tfenders".encode())
+    assert parsed.text == "Buy:\n\n\u2022 ropes\n\u2022 fenders"
+
+
+@pytest.mark.parametrize("sign", ["\u25a0", "\u25ba", "\u27a2", "\u2756", "\u2043"])
+def test_other_bullets_begin_items(sign: str) -> None:
+    assert describe_blocks(parse(f"{sign} ropes".encode())) == [("list_item", f"{sign} ropes")]

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.cell_grid import CellGrid
+from fathom.documents.formats.office.numbering import BULLET
 from fathom.documents.formats.superscripts import LONGEST_BEFORE, choose_sign
 
 _TOKEN = re.compile(
@@ -24,11 +25,18 @@ _TOP, _COVERED = "\x1b", "\x1c"
 """The marks of a cell that spans rows, and of those below it that it covers."""
 _HEADING = "\x1a"
 """The mark of a heading, before the digit of its level at the end of the paragraph."""
-_MARKS = dict.fromkeys(map(ord, (_NOTE, _PARAGRAPH_END, _CELL_END, _TOP, _COVERED, _HEADING)))
+_LIST = "\x19"
+"""The mark of the printed label of a list item."""
+_OWN_MARKS = (_NOTE, _PARAGRAPH_END, _CELL_END, _TOP, _COVERED, _HEADING, _LIST)
+_BULLET_SIGN = "\uf0b7"
+"""The bullet of the font `Symbol`."""
+_MARKS = str.maketrans({**dict.fromkeys(_OWN_MARKS), _BULLET_SIGN: "\u2022"})
+_NOTE_SPACES = str.maketrans({_PARAGRAPH_END: " ", _CELL_END: " ", _LIST: None})
 _MERGES = {b"clvmgf": _TOP, b"clvmrg": _COVERED}
 _ROW_WORDS = frozenset({b"trowd", b"cellx", *_MERGES})
 """The words that describe the cells of a row."""
 _NOTE_MARK = re.compile(rf"{_NOTE}(\d+){_NOTE}")
+_ITEM = re.compile(rf"{_LIST}(?P<label>[^\t]{{0,30}})\t(?P<text>.*)", re.DOTALL)
 _HEADING_MARK = re.compile(rf"{_HEADING}(\d)$")
 _HEADING_STYLE = re.compile(
     rb"\{\\s(\d{1,5})(?=[\\ {])(?:[^{};]|\{[^{}]{0,200}\}){0,500}?"
@@ -46,7 +54,7 @@ _SIGNS = {
     b"emspace": " ", b"enspace": " ", b"qmspace": " ",
     b"emdash": "\u2014", b"endash": "\u2013",
     b"lquote": "\u2018", b"rquote": "\u2019", b"ldblquote": "\u201c", b"rdblquote": "\u201d",
-    b"bullet": "\u2022",
+    b"bullet": "\u2022", b"listtext": _LIST, b"pntext": _LIST,
 }  # fmt: skip
 _FONT_TABLE = re.compile(rb"\\fonttbl")
 _FONT = re.compile(rb"\\f(\d{1,5}) ?(?:\\(?!f\d|fcharset)[a-z]+-?\d* ?)*\\fcharset(\d{1,3})")
@@ -149,9 +157,16 @@ def _add_paragraph(builder: Builder, paragraph: str) -> None:
     """Add a paragraph as a heading, if it ends with the mark of one, or else as text."""
     heading = _HEADING_MARK.search(paragraph)
     if heading is not None:
-        builder.add_heading(paragraph[: heading.start()], int(heading[1]))
+        title = paragraph[: heading.start()].replace(_LIST, "")
+        builder.add_heading(title, int(heading[1]))
         return
-    for part in paragraph.split("\n\n"):
+    item = _ITEM.fullmatch(paragraph)
+    if item is not None:
+        label = item["label"].strip()
+        is_number = any(map(str.isalnum, label))
+        builder.add_labelled(item["text"].replace(_LIST, ""), label if is_number else BULLET)
+        return
+    for part in paragraph.replace(_LIST, "").split("\n\n"):
         builder.add_paragraph(part)
 
 
@@ -163,7 +178,9 @@ def _place_rows(paragraphs: Sequence[str]) -> dict[int, list[str]]:
         if not is_row:
             continue
         table = {
-            at: _NOTE_MARK.sub(r"[\1]", row).removesuffix(_CELL_END).split(_CELL_END)
+            at: _NOTE_MARK.sub(r"[\1]", row.replace(_LIST, ""))
+            .removesuffix(_CELL_END)
+            .split(_CELL_END)
             for at, row in group
         }
         spans = _count_rows(table)
@@ -247,7 +264,7 @@ class RtfReader:
         text, *notes = (_join_surrogates("".join(pieces)) for pieces in self._pieces)
         return [
             text,
-            *(note.replace(_PARAGRAPH_END, " ").replace(_CELL_END, " ") for note in notes),
+            *(note.translate(_NOTE_SPACES) for note in notes),
         ]
 
     def read_facts(self) -> dict[str, str]:

@@ -7,7 +7,12 @@ from fathom.documents.decode import decode_text
 from fathom.documents.formats.running_heads import remove_running_heads
 
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
-_LABEL = r"[-*\u2022\u00b7\u25aa\u25cf\u25e6\u2023]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\(?[ivx]{2,5}[.)]"
+_SYMBOLS = "\uf0a7\uf0b7\uf0d8\uf0fc"
+"""The bullets of symbol fonts, in whose place only these fonts show a sign."""
+_LABEL = (
+    rf"[-*\u2022\u00b7\u25aa\u25cf\u25e6\u2023\u2043\u25a0\u25ba\u27a2\u2756{_SYMBOLS}]"
+    r"|\(?\d{1,3}[.)]|\(?[a-z][.)]|\(?[ivx]{2,5}[.)]"
+)
 ITEM_LABEL = re.compile(rf"{_LABEL}|o")
 """The label of a list item; a lone `o` counts only with wide white space after it."""
 ITEM = re.compile(rf"(?P<label>{_LABEL}|o(?=[ \t]{{2}}))[ \t]+(?P<text>\S.*)", re.DOTALL)
@@ -47,7 +52,10 @@ def add_text(builder: Builder, text: str) -> None:
 def add_piece(builder: Builder, text: str) -> None:
     """Add a text as a list item if it begins with a printed label, else as a paragraph."""
     item = ITEM.fullmatch(text)
-    builder.add_labelled(*(item["text"], item["label"]) if item else (text,))
+    if item is None:
+        builder.add_labelled(text)
+        return
+    builder.add_labelled(item["text"], "\u2022" if item["label"] in _SYMBOLS else item["label"])
 
 
 def find_heading_level(line: str) -> int | None:

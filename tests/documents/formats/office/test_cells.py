@@ -1,3 +1,6 @@
+from datetime import timedelta
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,3 +42,15 @@ def test_repeated_names_are_no_header() -> None:
 def test_a_value_beyond_the_header_is_kept() -> None:
     rows = [[make_word("A"), make_word("B")], [make_value("1"), make_value("2"), make_value("3")]]
     assert build_rows(*rows) == ["A | B", "A: 1 | B: 2 | 3"]
+
+
+@pytest.mark.parametrize(
+    ("duration", "text"),
+    [
+        (timedelta(hours=30, minutes=15), "30:15:00"),
+        (timedelta(minutes=-90), "-1:30:00"),
+        (timedelta(seconds=5, milliseconds=500), "0:00:05.500000"),
+    ],
+)
+def test_durations_are_hours_and_never_days(duration: timedelta, text: str) -> None:
+    assert format_value(duration) == text

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import groupby, pairwise, repeat
 
@@ -97,7 +97,16 @@ def format_value(value: object) -> str:
         return format(Decimal(f"{value:.15g}"), "f")
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
+    if isinstance(value, timedelta):
+        return _format_duration(value)
     return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def _format_duration(value: timedelta) -> str:
+    """Format a duration in hours, minutes and seconds; hours may be more than a day."""
+    sign = "-" if value < timedelta() else ""
+    hours, rest = divmod(abs(value), timedelta(hours=1))
+    return f"{sign}{hours}{str(rest).removeprefix('0')}"
 
 
 def _add_table(builder: Builder, rows: Sequence[SheetRow]) -> None:
