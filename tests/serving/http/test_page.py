@@ -502,6 +502,27 @@ def test_a_reload_does_not_repeat_a_question_that_was_stopped_or_left(
         expect(page.locator(".turn")).to_have_count(0)
 
 
+@pytest.mark.parametrize(
+    ("place", "english", "indonesian"),
+    [
+        ("documents", "This document is not here.", "Dokumen ini tidak ada."),
+        ("traces", "This answer is not here.", "Jawaban ini tidak ada."),
+        ("reports", "This report is not here.", "Laporan ini tidak ada."),
+    ],
+)
+def test_an_address_of_nothing_says_so_in_the_words_of_the_page(
+    watched_page: WatchedTab, place: str, english: str, indonesian: str
+) -> None:
+    watched_page.expected = ("status of 404",)
+    page = watched_page.open_screen(f"#/{place}/unknown")
+    for words, language in ((english, "id"), (indonesian, "en")):
+        alert = page.get_by_role("alert")
+        expect(alert).to_contain_text(words)
+        expect(alert).not_to_contain_text(re.compile("/api/|fathom|unknown"))
+        page.evaluate("name => localStorage.setItem('fathom.language', name)", language)
+        page.reload()
+
+
 def test_the_address_of_no_conversation_says_so_and_offers_a_new_one(
     watched_page: WatchedTab,
 ) -> None:

@@ -2,7 +2,7 @@
 
 import { mayCurate, post } from "./api.js";
 import { add, el, fill, icon, iconButton, parseSafeLink } from "./dom.js";
-import { describeProblem } from "./problem.js";
+import { describeNextStep, describeProblem } from "./problem.js";
 import { nameDocument, has, formatNumber, formatPercent, formatSeconds, t } from "./i18n.js";
 
 const LEVELS = [[0.9, "very"], [0.7, "quite"], [0.5, "rather"], [0, "little"]];
@@ -233,7 +233,7 @@ function buildJudgement(answer, below) {
       fill(status, t("judge.thanks"));
       fill(below);
     } catch (problem) {
-      fill(status, [describeProblem(problem), problem.next].filter(Boolean).join("; "));
+      fill(status, [describeProblem(problem), describeNextStep(problem)].filter(Boolean).join("; "));
     }
   }
   /** Open the correction form; a key without the right to correct only marks the answer as wrong. */

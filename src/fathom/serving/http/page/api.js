@@ -11,10 +11,11 @@ export function setKey(value) {
 
 /** A problem as the server reports it (RFC 9457). */
 export class Problem extends Error {
-  constructor(status, detail, next = "") {
+  constructor(status, detail, next = "", type = "") {
     super(detail);
     this.status = status;
     this.next = next;
+    this.kind = type.split(":").pop();
   }
 }
 
@@ -40,7 +41,7 @@ async function sendRequest(path, options = {}) {
   // Another key was entered while the server refused this one: use it rather than ask for a third.
   if (reply.status === 401 && readKey() !== usedKey) return sendRequest(path, options);
   if (reply.status === 401) document.dispatchEvent(new CustomEvent("fathom:key"));
-  throw new Problem(reply.status, problem.detail ?? reply.statusText, problem.next ?? "");
+  throw new Problem(reply.status, problem.detail ?? reply.statusText, problem.next ?? "", problem.type ?? "");
 }
 
 const buildJsonRequest = (method, body, signal) => ({
@@ -121,7 +122,7 @@ export async function askQuestion(body, onEvent, signal) {
     for (const frame of frames) {
       const event = parseFrame(frame);
       if (!event) continue;
-      if (event.name === "error") throw new Problem(event.data.status ?? 500, event.data.detail ?? "", event.data.next);
+      if (event.name === "error") throw new Problem(event.data.status ?? 500, event.data.detail ?? "", event.data.next, event.data.type);
       if (event.name === "final") answer = event.data;
       onEvent(event.name, event.data);
     }

@@ -84,4 +84,7 @@ export const words = {
   "origins.head": "Sources", "origins.note": "The places whose documents the index follows.", "origins.none": "There are no sources yet. This command adds one:", "origins.running": "synchronizing", "origins.waiting": "waiting",
   "origins.paused": "paused", "origins.every": "every {time}", "origins.synced": "last run {date}", "origins.never": "never run", "origins.fault": "Not complete: {why}", "origins.sync": "Sync now", "origins.pause": "Pause", "origins.resume": "Resume",
   "problem.offline": "The server cannot be reached.", "problem.cut": "The connection was lost before the answer arrived.", "problem.unknown": "Something went wrong.",
+  "problem.document_missing": "This document is not here.", "problem.document_missing.why": "It was removed, its address is not complete, or you may not read it.",
+  "problem.trace_missing": "This answer is not here.", "problem.trace_missing.why": "It was removed with a document that it rests on, its address is not complete, or it shows documents that you may not read.",
+  "problem.report_missing": "This report is not here.", "problem.report_missing.why": "It was removed, or its address is not complete.",
 };

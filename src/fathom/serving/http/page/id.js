@@ -84,4 +84,7 @@ export const words = {
   "origins.head": "Asal dokumen", "origins.note": "Tempat-tempat yang dokumennya diikuti indeks.", "origins.none": "Belum ada. Perintah ini menambah satu:", "origins.running": "sedang disinkronkan", "origins.waiting": "menunggu",
   "origins.paused": "dijeda", "origins.every": "setiap {time}", "origins.synced": "terakhir {date}", "origins.never": "belum pernah", "origins.fault": "Belum lengkap: {why}", "origins.sync": "Sinkronkan", "origins.pause": "Jeda", "origins.resume": "Lanjutkan",
   "problem.offline": "Server tidak dapat dihubungi.", "problem.cut": "Sambungan terputus sebelum jawabannya ada.", "problem.unknown": "Ada yang salah.",
+  "problem.document_missing": "Dokumen ini tidak ada.", "problem.document_missing.why": "Dokumen ini sudah dihapus, alamatnya tidak lengkap, atau Anda tidak boleh membacanya.",
+  "problem.trace_missing": "Jawaban ini tidak ada.", "problem.trace_missing.why": "Jawaban ini sudah dihapus bersama dokumen yang menjadi dasarnya, alamatnya tidak lengkap, atau isinya memuat dokumen yang tidak boleh Anda baca.",
+  "problem.report_missing": "Laporan ini tidak ada.", "problem.report_missing.why": "Laporan ini sudah dihapus, atau alamatnya tidak lengkap.",
 };

@@ -6,8 +6,14 @@ import { has, t } from "./i18n.js";
 
 /** Return a problem in words of the page, where it has them. */
 export function describeProblem(problem) {
-  const key = `problem.${problem.message}`;
-  return has(key) ? t(key) : problem.message || t("problem.unknown");
+  const key = [problem.message, problem.kind].map((word) => `problem.${word}`).find(has);
+  return key ? t(key) : problem.message || t("problem.unknown");
+}
+
+/** Return the cause or the next step in words of the page, or that of the server, which may be for programs. */
+export function describeNextStep(problem) {
+  const key = `problem.${problem.kind}.why`;
+  return has(key) ? t(key) : problem.next;
 }
 
 /** Show a problem; a button calls `onRetry()` where a second try may help. */
@@ -16,7 +22,7 @@ export function problemView(problem, onRetry) {
     "div",
     { class: "problem", role: "alert" },
     el("p", {}, describeProblem(problem)),
-    problem.next ? el("p", { class: "soft small" }, problem.next) : null,
+    describeNextStep(problem) ? el("p", { class: "soft small" }, describeNextStep(problem)) : null,
     problem.status === 401 ? el("button", { type: "button", class: "plain", on: { click: () => document.dispatchEvent(new CustomEvent("fathom:key")) } }, t("key.give")) : null,
     onRetry && problem.status !== 401 ? el("button", { type: "button", class: "plain", on: { click: onRetry } }, t("again")) : null,
   );
