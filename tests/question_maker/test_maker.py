@@ -89,6 +89,11 @@ def test_a_file_of_questions_can_be_evaluated_and_describes_itself(
     assert all(line["metadata"]["synthetic"] is True for line in lines)
 
 
+def test_the_file_is_named_by_text_too(question_set: QuestionSet, tmp_path: Path) -> None:
+    question_set.write(str(tmp_path / "made.jsonl"))
+    assert len((tmp_path / "made.jsonl").read_text().splitlines()) == len(question_set.questions)
+
+
 def test_the_seed_determines_the_questions(question_set: QuestionSet, engine: Engine) -> None:
     assert engine.make_questions(24).questions == question_set.questions
     assert engine.make_questions(6, seed=5).questions != engine.make_questions(6).questions

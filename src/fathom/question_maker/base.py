@@ -76,11 +76,13 @@ class QuestionSet:
         questions: The questions, one of each kind in turn.
         refusals: The number of rejected questions by reason.
         target: The requested number of questions.
+        lacking: The kinds of which the documents gave fewer questions than their share of `target`.
     """
 
     questions: tuple[SyntheticQuestion, ...]
     refusals: Mapping[str, int] = field(default_factory=dict)
     target: int
+    lacking: tuple[Kind, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -88,7 +90,7 @@ class QuestionSet:
         counter = Counter(question.kind for question in self.questions)
         return {kind: counter[kind] for kind in KINDS if counter[kind]}
 
-    def write(self, file: Path) -> None:
+    def write(self, file: Path | str) -> None:
         """Write the questions to a file, with one JSON object in each line."""
         lines = (json.dumps(question.to_row(), ensure_ascii=False) for question in self.questions)
-        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        Path(file).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -151,7 +151,10 @@ class QuestionMaker:
                 work.documents[fact.document] += 1
                 on_progress(work.count, number)
         return QuestionSet(
-            questions=_alternate_kinds(work.questions), refusals=dict(work.refusals), target=number
+            questions=_alternate_kinds(work.questions),
+            refusals=dict(work.refusals),
+            target=number,
+            lacking=tuple(filter(work.lacks, work.targets)),
         )
 
     def _add_hops(self, work: _Progress, facts: Sequence[Fact], on_made: OnProgress) -> None:

@@ -35,6 +35,17 @@ def test_a_file_of_questions_is_written_and_counted(
     assert (output.json["questions"], output.json["wanted"]) == (1, 4)
 
 
+def test_the_kinds_of_which_documents_give_too_few_are_named(
+    run: CommandRunner, fees: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fathom.assembly.models.load_shipped_reader", load_shipped_reader)
+    kinds = ("--kinds", "multi-hop,numeric,list")
+    output = run("questions", "make", "--out", "made.jsonl", "--number", "3", *kinds).out
+    assert "made.jsonl: 1 numeric" in output
+    assert "3 were requested, equally many of each kind" in output
+    assert "the documents gave too few of multi-hop, list\n" in output
+
+
 def test_the_output_marks_the_questions_as_synthetic(run: CommandRunner, fees: str) -> None:
     ask = ("questions", "make", "--out", "made.jsonl", "--number", "4", "--kinds", "numeric, ")
     assert "synthetic questions in made.jsonl" in run(*ask).out

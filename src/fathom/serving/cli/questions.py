@@ -88,7 +88,8 @@ def _format_questions(question_set: "QuestionSet", file: Path) -> str:
     lines = [f"{len(question_set.questions)} synthetic questions in {file}: {counts or 'none'}"]
     if len(question_set.questions) < question_set.target:
         lines.append(
-            f"{question_set.target} were requested; the documents gave no more of these kinds"
+            f"{question_set.target} were requested, equally many of each kind; the documents gave "
+            f"too few of {', '.join(question_set.lacking)}"
         )
     if question_set.refusals:
         reasons = ", ".join(f"{count} {reason}" for reason, count in question_set.refusals.items())
