@@ -96,3 +96,17 @@ def test_bullets_of_symbol_fonts_are_bullets(sign: str) -> None:
 @pytest.mark.parametrize("sign", ["\u25a0", "\u25ba", "\u27a2", "\u2756", "\u2043"])
 def test_other_bullets_begin_items(sign: str) -> None:
     assert describe_blocks(parse(f"{sign} ropes".encode())) == [("list_item", f"{sign} ropes")]
+
+
+def test_calendars_and_cards_have_whole_words_and_an_entry_a_paragraph() -> None:
+    parsed = parse(
+        b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nSUMMARY:Board\\, spring\r\n"
+        b"DESCRIPTION:Fees\\nand the calen\r\n dar\\; C:\\\\new\r\nEND:VEVENT\r\nBEGIN:VEVENT\r\n"
+        b"SUMMARY:Crane\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+    assert parsed.text == (
+        "BEGIN:VCALENDAR\nVERSION:2.0\n\n"
+        "BEGIN:VEVENT\nSUMMARY:Board, spring\nDESCRIPTION:Fees\nand the calendar; C:\\new\n"
+        "END:VEVENT\n\nBEGIN:VEVENT\nSUMMARY:Crane\nEND:VEVENT\nEND:VCALENDAR"
+    )
+    assert parse(b"BEGIN: a\n b\\nc").text == "BEGIN: a\n b\\nc"

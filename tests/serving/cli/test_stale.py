@@ -13,6 +13,8 @@ def test_status_stale_names_changed_and_deleted_files(run: CommandRunner, corpus
     run("ingest", str(corpus))
     assert run("status", "--stale").out == "no file has changed since it was read\n"
     (corpus / "fees.md").write_text("# Fees\n\nA mooring permit costs 50 crowns a year.\n")
+    one = run("status", "--stale").out.splitlines()[-1]
+    assert one == "1 file differs; `fathom ingest` reads it again"
     (corpus / "hours.txt").unlink()
     output = run("status", "--stale")
     assert output.code == 0

@@ -26,6 +26,11 @@ _CHAPTER = re.compile(
 )
 _NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?[ \t]+[A-Z][^\n]{2,70}")
 _PROMPT = re.compile(r"\s*\$[ \t]+\S")
+_CARDS = re.compile(r"\s*BEGIN:(?:VCALENDAR|VCARD)[ \t]*\n", re.IGNORECASE)
+"""The beginning of a calendar or an address book (iCalendar, vCard)."""
+_FOLD = re.compile(r"\n[ \t]")
+_ENTRY = re.compile(r"\n(?=BEGIN:)", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([nN,;\\])")
 _SHORT = 50  # characters; a wrapped line is longer
 _SENTENCE_END = (".", ",", ";", ":", "?", "!")
 
@@ -38,8 +43,16 @@ def parse(data: bytes) -> ParsedDocument:
             for mere white space.
     """
     builder = Builder()
-    add_text(builder, remove_running_heads(decode_text(data).replace("\r\n", "\n")))
+    text = decode_text(data).replace("\r\n", "\n")
+    text = _unfold_cards(text) if _CARDS.match(text) else remove_running_heads(text)
+    add_text(builder, text)
     return builder.build(opening=False)
+
+
+def _unfold_cards(text: str) -> str:
+    """Return a calendar or address book with whole lines, plain signs and an entry a paragraph."""
+    entries = _ENTRY.sub("\n\n", _FOLD.sub("", text))
+    return _ESCAPED.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], entries)
 
 
 def add_text(builder: Builder, text: str) -> None:

@@ -385,7 +385,9 @@ def format_outdated(outdated: "Sequence[OutdatedFile]") -> str:
     if not outdated:
         return "no file has changed since it was read"
     lines = [replace_breaks(f"{file.path}: {file.reason}") for file in outdated]
-    return "\n".join([*lines, f"{len(outdated)} files differ; `fathom ingest` reads them again"])
+    count = "1 file differs" if len(outdated) == 1 else f"{len(outdated)} files differ"
+    them = "it" if len(outdated) == 1 else "them"
+    return "\n".join([*lines, f"{count}; `fathom ingest` reads {them} again"])
 
 
 def format_status(status: IndexStatus) -> str:
