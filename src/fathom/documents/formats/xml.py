@@ -13,7 +13,7 @@ from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.formula import format_math
 from fathom.documents.formats.html import add_fragment
 from fathom.documents.formats.list_numbers import format_number
-from fathom.documents.formats.office.odt import is_flat, parse_flat
+from fathom.documents.formats.office import flat_package, odt
 from fathom.documents.formats.superscripts import mark_script
 
 _ENTRIES = frozenset({"item", "entry"})
@@ -82,8 +82,10 @@ def parse(data: bytes) -> ParsedDocument:
     root = etree.fromstring(data, reader)
     if root is None:
         raise ParseRefusal("failed", "damaged XML")
-    if is_flat(root):
-        return parse_flat(data)
+    if odt.is_flat(root):
+        return odt.parse_flat(data)
+    if flat_package.is_flat(root):
+        return flat_package.parse_flat(data)
     _write_formulas(root)
     _mark_superscripts(root)
     builder = Builder()
