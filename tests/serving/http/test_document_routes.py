@@ -62,6 +62,13 @@ def get_document(client: TestClient, title: str) -> dict[str, Any]:
     return match
 
 
+def test_a_text_in_place_of_a_file_is_refused_in_plain_words(fresh_client: TestClient) -> None:
+    refused = fresh_client.post("/api/v1/documents", data={"files": "notes.txt"})
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == "files.0: it is no file"
+    assert refused.json()["next"] == "send it with a file name, as `curl -F files=@PATH` does"
+
+
 def test_uploads_are_read_in_the_background_and_can_be_queried(fresh_client: TestClient) -> None:
     note = b"# Ferry\n\nThe ferry to Osel leaves at 06:40 from pier 9.\n"
     job = send_files(fresh_client, ("trips/ferry.md", note), ("broken.pdf", b"%PDF-1.7\nnothing"))
@@ -593,6 +600,7 @@ def test_the_first_upload_creates_a_missing_index(tmp_path: Path) -> None:
         answer = client.post("/api/v1/ask", json={"question": "Where is pier 9?"})
         assert answer.status_code == 409
         assert answer.json()["type"] == "urn:fathom:problem:index_empty"
+        assert answer.json()["next"] == "upload something first: POST /api/v1/documents"
         assert (
             send_files(client, ("a.md", b"# Pier\n\nPier 9 is in the north.\n"))["state"] == "done"
         )

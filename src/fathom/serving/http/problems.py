@@ -109,7 +109,10 @@ _PROBLEMS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
 """Status, kind and retry time of the problem of each error class; the first match counts."""
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 """The errors of a disk that is full or cannot be written."""
-_NEXT_STEPS = {"trace_missing": "GET /api/v1/traces lists them"}
+_NEXT_STEPS = {
+    "trace_missing": "GET /api/v1/traces lists them",
+    "index_empty": "upload something first: POST /api/v1/documents",
+}
 """Next steps by kind of problem, in place of those in the error's message for the command line."""
 
 
@@ -169,6 +172,9 @@ def build_validation_problem(error: RequestValidationError) -> Problem:
             422, "invalid", f"the body is not JSON at character {first['loc'][-1]}", next=_SCHEMA
         )
     place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
+    if "UploadFile" in first["msg"]:  # the framework's words for a text in place of a file
+        step = "send it with a file name, as `curl -F files=@PATH` does"
+        return Problem(422, "invalid", f"{place}: it is no file", next=step)
     return Problem(422, "invalid", f"{place}: {first['msg']}", next=_SCHEMA)
 
 
