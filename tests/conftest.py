@@ -103,7 +103,7 @@ def _keep_reading_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="session", autouse=True)
 def _keep_parts() -> Iterator[None]:
-    # Making them takes a fifth of the time of opening an index and asking one question.
+    # Making them takes a twentieth of the processor time of the tests of strategies.
     with keep_parts():
         yield
 
