@@ -600,7 +600,7 @@ def test_the_first_upload_creates_a_missing_index(tmp_path: Path) -> None:
         answer = client.post("/api/v1/ask", json={"question": "Where is pier 9?"})
         assert answer.status_code == 409
         assert answer.json()["type"] == "urn:fathom:problem:index_empty"
-        assert answer.json()["next"] == "upload something first: POST /api/v1/documents"
+        assert answer.json()["next"].startswith("upload something (POST /api/v1/documents), or run")
         assert (
             send_files(client, ("a.md", b"# Pier\n\nPier 9 is in the north.\n"))["state"] == "done"
         )

@@ -111,7 +111,7 @@ _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 """The errors of a disk that is full or cannot be written."""
 _NEXT_STEPS = {
     "trace_missing": "GET /api/v1/traces lists them",
-    "index_empty": "upload something first: POST /api/v1/documents",
+    "index_empty": "upload something (POST /api/v1/documents), or run `fathom ingest PATH`",
 }
 """Next steps by kind of problem, in place of those in the error's message for the command line."""
 
