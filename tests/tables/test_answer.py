@@ -27,6 +27,13 @@ from fathom.tables.rows import list_document_tables
         ("How many ports have more than 10 cranes?", ["3"]),
         ("How many ports are in Sudria?", ["3"]),
         ("How many ports are not in Sudria?", ["2"]),
+        ("How many ports are outside of Sudria?", ["2"]),
+        ("How many cranes do all ports but Aldby and Corvo have?", ["49"]),
+        ("Which port has neither 9 nor 14 nor 22 cranes?", ["Egmont"]),
+        ("Which ports are not Aldby, Corvo or Egmont?", ["Brask", "Dunmor"]),
+        ("Is Brask neither in Sudria nor in Norland?", ["no"]),
+        ("How many ports are neither in Sudria nor in Norland?", ["0"]),
+        ("Which port in Norland is not named Aldby?", ["Brask"]),
         ("How many different countries are there?", ["2"]),
         ("Which country has the most ports?", ["Sudria"]),
         ("Which port opened first?", ["Aldby"]),
@@ -261,12 +268,34 @@ def test_a_mean_of_the_first_rows_is_not_taken_for_one_of_all() -> None:
             "Cranes and Traffic (million tonnes) have no common unit",
         ),
         ("What is the average cranes income?", "no column has income"),
+        ("How many cranes does quay 5b have?", "no row has 5b"),
+        ("What is the total number of cranes in b12?", "no row has b12"),
+        (
+            "What is the total number of cranes of Aldby and Sudria?",
+            "no row that is meant has Country: sudria",
+        ),
     ],
 )
 def test_a_question_that_cannot_be_computed_is_refused(question: str, reason: str) -> None:
     answer = answer_over_tables(Question(question), [TableWords.of(read_table())])
     assert answer.answer is None
     assert answer.refusal == reason
+
+
+def test_a_word_of_letters_and_digits_above_a_table_needs_no_row() -> None:
+    content = [TableWords.of(read_table(PORTS.replace("Harbours", "Harbours in B12")))]
+    answer = answer_over_tables(Question("How many cranes does Corvo in b12 have?"), content)
+    assert answer.answer is not None
+    assert answer.answer.result.values == ("22",)
+
+
+def test_a_condition_leaves_a_named_measure_to_be_averaged() -> None:
+    text = "Shop,City,Profit,Staff\nGate,Leeds,14000,5\nMill,Hull,-5500,3\nSide,York,-3000,4\n"
+    for question, line in (
+        ("What is the average profit of shops that made a loss?", "(-5,500 - 3,000) / 2 = -4,250"),
+        ("What is the total staff of shops with more than 3 staff?", "5 + 4 = 9"),
+    ):
+        assert ask(question, text, "shops.csv").result.line == line
 
 
 def test_a_word_that_two_measures_share_is_refused() -> None:

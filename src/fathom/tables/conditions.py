@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 from fathom.tables.computation import Condition
 from fathom.tables.links import CellLink, ColumnLink, StemmedWord, TableWords, split_words
@@ -92,8 +93,15 @@ _PERIODS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 _DECADE = re.compile(r"\b(1[5-9]\d0|20\d0)'?s\b")
-_NEGATIONS = split_set("not no never besides except excluding without nt other neither bukan tidak "
-                       "selain kecuali")  # fmt: skip
+NEGATING_WORDS = split_set("not no never besides except excluding without outside nt other neither "
+                           "nor bukan tidak selain kecuali luar")  # fmt: skip
+"""Words that negate the phrase behind them, or exclude it."""
+_WHOLES = split_set("all every each any everything everyone nothing nobody none")
+"""Words before "but" that make it an exception."""
+_JOINTS = split_set("or nor and atau dan maupun")
+"""Words that join a phrase to a negated one, so that both are negated."""
+_PREPOSITIONS = split_set("in at on of from for to by the di dari ke pada")
+"""Words that may stand between a joint and the phrase that it joins."""
 _LINKING = split_set("of is was were are")
 _ENDING = r"(?=[?.!,;]|$| (?:and|or|in|during|last|this|at all)\b)"
 _LOSS = re.compile(
@@ -135,17 +143,19 @@ class Conditions:
             comparison or the members of a list; at least two in each group.
         times: The conditions on time.
         amounts: The conditions on amounts.
+        exclusions: The conditions that a cell does not hold a negated phrase.
     """
 
     single: tuple[Condition, ...] = ()
     groups: tuple[tuple[Condition, ...], ...] = ()
     times: tuple[Condition, ...] = ()
     amounts: tuple[Condition, ...] = ()
+    exclusions: tuple[Condition, ...] = ()
 
     @property
     def every(self) -> tuple[Condition, ...]:
         """All conditions that are in no group."""
-        return (*self.times, *self.amounts, *self.single)
+        return (*self.times, *self.amounts, *self.exclusions, *self.single)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +200,21 @@ class ConditionFinder:
             for link in links
             if not self._is_named(link, named)
         ]
+        placed = [(link, column) for link, column in chosen if column is not None]
+        negations = self._negate(placed)
         singles, groups = self._group(
-            [(link, column) for link, column in chosen if column is not None]
+            [item for item, negation in zip(placed, negations, strict=True) if negation is None]
         )
         return Conditions(
             (*outcomes, *singles),
             groups,
             tuple(c for c in times if c.column >= 0 and c.rows),
             (*amounts, *equals),
+            tuple(
+                self._exclude(link, column, negation)
+                for (link, column), negation in zip(placed, negations, strict=True)
+                if negation is not None
+            ),
         )
 
     def _find_outcomes(self) -> Iterator[Condition]:
@@ -299,21 +316,65 @@ class ConditionFinder:
         return link.first - other.last - 1 if link.first > other.last else 99
 
     def _build_condition(self, link: CellLink, column: int) -> Condition:
-        """Return the condition that a column's cells hold a phrase, or do not after a negation."""
+        """Return the condition that a column's cells hold a phrase."""
         places = frozenset(range(link.first, link.last + 1))
-        shown = " ".join(word.text for word in self.words[link.first : link.last + 1])
         name = self.table.columns[column].name
+        return Condition(column, link.rows[column], f"{name}: {self._show(link)}", places)
+
+    def _exclude(self, link: CellLink, column: int, negation: int) -> Condition:
+        """Return the condition that a column's cells hold something else than a phrase.
+
+        Args:
+            link: The phrase.
+            column: The column.
+            negation: The place of the word that negates the phrase.
+        """
+        places = frozenset({negation, *range(link.first, link.last + 1)})
+        filled = self.table.contents[column].select_rows(lambda cell: not cell.is_blank)
+        name = self.table.columns[column].name
+        rows = filled - link.rows[column]
+        return Condition(column, rows, f"{name}: not {self._show(link)}", places)
+
+    def _show(self, link: CellLink) -> str:
+        """Return the words of a phrase as a text."""
+        return " ".join(word.text for word in self.words[link.first : link.last + 1])
+
+    def _find_negation(self, place: int) -> int | None:
+        """Return the place of the word that negates the phrase behind it; `None` without one.
+
+        Args:
+            place: The place of the phrase's first word.
+        """
         # In the name of a column, such as "households without water", no word negates.
         named = {at for other in self.columns for at in range(other.first, other.last + 1)}
-        before = [at for at in range(max(link.first - _NEAR, 0), link.first) if at not in named]
-        negations = (at for at in before if self.words[at].text in {*_NEGATIONS, "t"})
-        negation = next(negations, None)
-        rows = link.rows[column]
-        if negation is None:
-            return Condition(column, rows, f"{name}: {shown}", places)
-        filled = self.table.contents[column].select_rows(lambda cell: not cell.is_blank)
-        places |= {negation}
-        return Condition(column, filled - rows, f"{name}: not {shown}", places)
+        before = [at for at in range(max(place - _NEAR, 0), place) if at not in named]
+        return next((at for at in before if self._is_negation(at)), None)
+
+    def _is_negation(self, place: int) -> bool:
+        """Return whether a word negates, or excludes as "all but" does."""
+        text = self.words[place].text
+        is_exception = text == "but" and any(word.text in _WHOLES for word in self.words[:place])
+        return is_exception or text in {*NEGATING_WORDS, "t"}
+
+    def _negate(self, chosen: Sequence[tuple[CellLink, int]]) -> list[int | None]:
+        """Return for each phrase the place of the word that negates it; `None` without one.
+
+        In "not in Aldby or in Brask" the second phrase is negated as well.
+
+        Args:
+            chosen: Phrases of cells, in order, each with the column in which it is meant.
+        """
+        negations = [self._find_negation(link.first) for link, _ in chosen]
+        for at, ((link, column), (other, column_of_other)) in enumerate(pairwise(chosen), 1):
+            is_joined = column == column_of_other and self._are_joined(link, other)
+            if is_joined and negations[at] is None:
+                negations[at] = negations[at - 1]
+        return negations
+
+    def _are_joined(self, link: CellLink, other: CellLink) -> bool:
+        """Return whether only a word such as "or" and prepositions stand between two phrases."""
+        between = {word.text for word in self.words[link.last + 1 : other.first]}
+        return not between.isdisjoint(_JOINTS) and between <= _JOINTS | _PREPOSITIONS
 
     def _group(
         self, chosen: Sequence[tuple[CellLink, int]]
@@ -379,7 +440,7 @@ class ConditionFinder:
                 continue
             places = self.list_places(Span(*match.span()))
             near = range(max(min(places) - _NEAR, 0), max(places) + 1)
-            negations = {at for at in near if self.words[at].text in {*_NEGATIONS, "t"}}
+            negations = {at for at in near if self._is_negation(at)}
             shown = {"<": ">=", ">": "<="}[sign] if negations else sign
             rows = self._select_amounts(column, partial(_compare_with_zero, shown))
             name = self.table.columns[column].name
@@ -397,6 +458,8 @@ class ConditionFinder:
                 number = _ORDINAL_WORDS[word.text]
             # "One" and "satu" are often articles, as in "one station".
             if number is None or at in taken or word.text in {"one", "satu"}:
+                continue
+            if self._find_negation(at) is not None:
                 continue
             column = self._find_column_beside(at)
             if column is None:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from fathom.tables.computation import Computation, Condition, Operation
@@ -122,8 +122,9 @@ class Obstacle(NamedTuple):
 def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
     """Return the reason why the best computation does not answer the question; empty without one.
 
-    Reasons are words that may mean several measures, a noun or a measure that no column has, and
-    two measures without a common unit that are to be added or compared.
+    Reasons are words that may mean several measures, a name that the computation leaves out, a noun
+    or a measure that no column has, and two measures without a common unit that are to be added or
+    compared.
 
     Args:
         reading: The question, read over the table.
@@ -133,9 +134,9 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
     if plan.target in rivals or plan.order in rivals:
         names = " or ".join(reading.table.columns[at].name for at in rivals)
         return Obstacle(f"it may mean {names}")
-    noun = _find_uncounted_noun(reading, plan)
-    if noun:
-        return Obstacle(f"no column has {noun}", noun)
+    unmet = _find_unmet_name(reading, plan)
+    if unmet.reason:
+        return unmet
     is_looked_up = plan.operation == "lookup" and _ASKS_THING.match(reading.text)
     if is_looked_up or not _RECKONING.search(reading.text):
         return Obstacle()
@@ -147,6 +148,21 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
     if is_mean or words:
         return Obstacle(f"no column has {words or 'what is asked for'}", words)
     return Obstacle()
+
+
+def _find_unmet_name(reading: TableQuestion, plan: Computation) -> Obstacle:
+    """Return the obstacle that a computation leaves out what the question names; empty without one.
+
+    It leaves out a name such as "5k", a named cell, or the wanted noun.
+    """
+    code = reading.find_unknown_code(plan)
+    if code:
+        return Obstacle(f"no row has {code}", code)
+    unused = _find_unused_cell(reading, plan)
+    if unused:
+        return Obstacle(f"no row that is meant has {unused}")
+    noun = _find_uncounted_noun(reading, plan)
+    return Obstacle(f"no column has {noun}", noun) if noun else Obstacle()
 
 
 def _explain_measures(reading: TableQuestion, plan: Computation) -> str:
@@ -161,6 +177,19 @@ def _explain_measures(reading: TableQuestion, plan: Computation) -> str:
     is_bound = any(condition.column in measures for condition in plan.conditions)
     is_partial = plan.operation in {"sum", "mean"} and not is_bound
     return f"{names} are not one column" if is_partial else ""
+
+
+def _find_unused_cell(reading: TableQuestion, plan: Computation) -> str:
+    """Return a cell that the question names, of which a sum or mean has no row; else an empty text.
+
+    For example, the total of "Ana and Smith" needs both rows if one name is in the column of first
+    names and the other in that of last names.
+    """
+    if plan.operation not in {"sum", "mean"}:
+        return ""
+    conditions = (*reading.conditions.single, *chain(*reading.conditions.groups))
+    unused = (condition.text for condition in conditions if condition.rows.isdisjoint(plan.rows))
+    return next(unused, "")
 
 
 def _find_uncounted_noun(reading: TableQuestion, plan: Computation) -> str:
@@ -666,6 +695,7 @@ def _plan_aggregate(reading: TableQuestion) -> Iterator[Computation]:
     if is_counted and asked is not None and reading.table.columns[asked.column].kind == "text":
         return
     bounded = frozenset(condition.column for condition in reading.kept)
+    bounded -= reading.list_columns_behind(_MEAN if operation == "mean" else _SUM)
     column = reading.find_column(range(len(reading.words)), kinds=measured, skip=bounded)
     if column is None or reading.table.columns[column].is_order:
         return

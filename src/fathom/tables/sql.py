@@ -15,6 +15,7 @@ from itertools import count, pairwise
 from typing import NamedTuple
 
 from fathom.tables.computation import Operand, Result
+from fathom.tables.conditions import NEGATING_WORDS
 from fathom.tables.links import TableWords, split_words
 from fathom.tables.table import Cell, Table
 from fathom.tables.table_question import TableQuestion
@@ -651,12 +652,14 @@ def _check_values(block: _Block, reading: TableQuestion) -> bool:
     if any(token.kind == "text" for token in block.listed):
         raise SelectRefused("the value would be a text of the statement")
     conditions = reading.conditions
+    phrases = (*conditions.single, *conditions.exclusions)
     named = {
         reading.words[at].stem
         for condition in conditions.every
         for at in condition.words
-        # In a statement, signs stand for words such as "before" and "more than".
-        if condition in conditions.single or reading.words[at].text.isdigit()
+        # In a statement, signs stand for words such as "before", "more than" and "except".
+        if (condition in phrases and reading.words[at].text not in NEGATING_WORDS)
+        or reading.words[at].text.isdigit()
     }
     return named - load_stop_words("en") <= used
 

@@ -112,6 +112,8 @@ _PART = 0.3
 _JOINTS = split_set("and dan dengan plus to from ditambah dikurangi")
 """Words between two measures that are to be added or compared."""
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w'\u2019-]{2,}")
+_CODE = re.compile(r"\b(?!\d+(?:st|nd|rd|th|s)\b)(?:\d+[^\W\d_]|[^\W\d_]+\d)\w*")
+"""A word of letters and digits, such as "5k" or "b12", but for ordinals and decades."""
 _ASKED_YEAR = re.compile(r"\b(?:which|what|tahun berapa) ?year\b|\btahun berapa\b")
 _TOTAL_ROW = re.compile(r"(?:[\w ]{0,15} )?totals?\b.{0,12}|sum|overall|jumlah", re.IGNORECASE)
 
@@ -127,6 +129,7 @@ class TableQuestion:
         columns: The columns that the question names, the surest first, then those that it names by
             other words.
         unknown_names: The names in the question that are neither in the table nor above it.
+        topic: The title, the headings and the file name above the table, folded.
         is_indonesian: Whether the question is Indonesian, in which a noun's head comes first.
         wants_several: Whether the question asks for several things.
     """
@@ -136,6 +139,7 @@ class TableQuestion:
     content: TableWords
     columns: tuple[ColumnLink, ...]
     unknown_names: tuple[str, ...] = ()
+    topic: str = ""
     is_indonesian: bool = False
     wants_several: bool = False
 
@@ -160,6 +164,7 @@ class TableQuestion:
             content,
             columns,
             unknown_names=_find_unknown_names(question.text, content, topic),
+            topic=fold_text(f"{content.table.title} {topic}"),
             is_indonesian=question.language == "id",
             wants_several=question.form == "several",
         )
@@ -344,7 +349,7 @@ class TableQuestion:
         """The conditions to apply, the surest first.
 
         A condition is dropped if no row meets it together with those before it, bounds on amounts
-        excepted. The conditions of a group are joined by "or".
+        and exclusions excepted. The conditions of a group are joined by "or".
         """
         kept: list[Condition] = []
         joined = [
@@ -359,9 +364,9 @@ class TableQuestion:
         # A phrase in nearly all cells, such as a unit, selects nothing.
         most = max(0.9 * len(self.data_rows), 5)
         singles = [condition for condition in self.conditions.single if len(condition.rows) <= most]
-        bounds = (*self.conditions.times, *self.conditions.amounts)
-        for condition in [*bounds, *singles, *joined]:
-            if self.select([*kept, condition]) or condition in self.conditions.amounts:
+        firm = (*self.conditions.amounts, *self.conditions.exclusions)
+        for condition in [*self.conditions.times, *firm, *singles, *joined]:
+            if self.select([*kept, condition]) or condition in firm:
                 kept.append(condition)
         return tuple(kept)
 
@@ -394,6 +399,13 @@ class TableQuestion:
         ]
         best = max(inside, key=lambda link: (link.share, -link.first, -link.column), default=None)
         return best.column if best else None
+
+    def list_columns_behind(self, pattern: re.Pattern[str]) -> frozenset[int]:
+        """Return the columns whose names stand right behind a match, as in "average profit"."""
+        ends = {match.end() + 1 for match in pattern.finditer(self.text)}
+        return frozenset(
+            link.column for link in self.columns if self.words[link.first].start in ends
+        )
 
     @cached_property
     def target(self) -> int:
@@ -502,6 +514,21 @@ class TableQuestion:
         open_words = self._find_open_words(plan)
         return next((self.words[at].text for at in heads if at in open_words), "")
 
+    def find_unknown_code(self, plan: Computation) -> str:
+        """Return a word of letters and digits that neither a computation nor the topic explains.
+
+        Such a word names a thing, as "the 5k" does, so a computation over other rows is no answer.
+        The text is empty without one.
+        """
+        explained = self._list_explained_words(plan)
+        topic = frozenset(_CODE.findall(self.topic))
+        for match in _CODE.finditer(self.text):
+            parts = range(*match.span())
+            places = {at for at, word in enumerate(self.words) if word.start in parts}
+            if match[0] not in topic and explained.isdisjoint(places):
+                return match[0]
+        return ""
+
     def list_unknown_words(self, plan: Computation) -> list[str]:
         """Return the words beside a computation's measure that the computation does not explain.
 
@@ -544,13 +571,18 @@ class TableQuestion:
 
     def _find_open_words(self, plan: Computation) -> set[int]:
         """Return the places of the content words that a computation does not explain."""
+        explained = self._list_explained_words(plan)
+        return {at for at in self._list_content_words() if at not in explained}
+
+    def _list_explained_words(self, plan: Computation) -> set[int]:
+        """Return the places of the words that a computation explains."""
         explained = set[int]().union(*(condition.words for condition in plan.conditions))
         columns = {plan.target, plan.order, self.table.key}
         columns |= {condition.column for condition in plan.conditions}
         for link in self.columns:
             if link.column in columns:
                 explained |= set(range(link.first, link.last + 1))
-        return {at for at in self._list_content_words() if at not in explained}
+        return explained
 
 
 def _find_unknown_names(text: str, content: TableWords, topic: str) -> tuple[str, ...]:
