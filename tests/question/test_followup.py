@@ -53,6 +53,37 @@ def make_turns(*texts: str) -> tuple[DialogueTurn, ...]:
             "Berapa pengunjung pada tahun 2019?",
         ),
         ("When does the pool open on Monday?", "", "What about Sundays?", None),
+        # Another attribute of the same thing.
+        (
+            "Who is the chair of the Harbour Society?",
+            "Ruth Adler.",
+            "And who is the secretary?",
+            "Who is the secretary of the Harbour Society?",
+        ),
+        (
+            "What is the capital of Norway?",
+            "Oslo.",
+            "What is the population?",
+            "What is the population of Norway?",
+        ),
+        (
+            "How long is the warranty of the X200 pump?",
+            "2 years.",
+            "And the price?",
+            "What is the price of the X200 pump?",
+        ),
+        (
+            "When was the town hall built?",
+            "1911.",
+            "Who was the architect?",
+            "Who was the architect (the town hall)?",
+        ),
+        (
+            "Siapa ketua koperasi Maju Jaya?",
+            "Budi.",
+            "Dan siapa sekretarisnya?",
+            "Siapa sekretaris koperasi Maju Jaya?",
+        ),
         (
             "Jam berapa loket buka hari Senin?",
             "",

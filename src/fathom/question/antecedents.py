@@ -45,10 +45,9 @@ _NOT_VERBS_ID = split_set(
     "merrow melati merah meter menit menteri terminal termal media metode berat berita beras "
     "terusan bersih dinas digital direktur diri dinding diskon divisi medan mesin meja merek "
 )
+_MEASURES = "many|much|long|often|old|far|deep|high|big|large|heavy|soon|fast|wide|tall"
 _OPENING = re.compile(
-    rf"^(?:(?:{_PREPOSITION}|until|since)\s+)?(?:{_WH})\b"
-    r"(?:\s+(?:many|much|long|often|old|far|deep|high|big|large|heavy|soon|fast|wide|tall))?",
-    re.IGNORECASE,
+    rf"^(?:(?:{_PREPOSITION}|until|since)\s+)?(?:{_WH})\b(?:\s+(?:{_MEASURES}))?", re.IGNORECASE
 )
 _QUESTION_WORD_ID = (
     r"(?:apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|mana(?:kah)?|berapa(?:kah)?|mengapa|kenapa|"
@@ -80,6 +79,9 @@ _OPENING_ID = re.compile(
     r"(?:\s+(?:saja|cara|yang)\b)*",
     re.IGNORECASE,
 )
+ASKS_ATTRIBUTE = rf"(?:who|what|how (?:{_MEASURES}))\s+(?:is|are|was|were)\s+the\b"
+"""The words before an attribute that a question asks for: "Who is the", "How long is the"."""
+_ROLE_ID = re.compile(r"(?-i:[a-z])\w+\s+")
 _TOKEN = re.compile(r"[^\s?,;:()]+")
 _PLACE_PREPOSITION = re.compile(r"\b(?:at|in|on|along|di|ke|pada)\s+", re.IGNORECASE)
 _TIMES = (
@@ -180,6 +182,20 @@ class PriorQuestion:
             if find_names(f"x {part}") and not _TIME_PHRASE.match(part)
         ]
         return f"{phrase} {more[0]}" if more else phrase
+
+    @cached_property
+    def owner(self) -> str:
+        """The thing whose attribute the question asks for; empty if it asks for none.
+
+        In "Who is the chair of the Harbour Society?" it is "the Harbour Society".
+        """
+        topic = self.topic_phrase
+        if self.is_indonesian:
+            role = _ROLE_ID.match(topic)
+            return topic[role.end() :] if role and self.opening.lower() == "siapa" else ""
+        head, _, owner = topic.partition(" of ")
+        is_plain = not re.search(rf"\s{_PREPOSITION}\s", head) and self.text.endswith(topic)
+        return owner if is_plain and re.match(ASKS_ATTRIBUTE, self.text, re.I) else ""
 
     @cached_property
     def plural_topic(self) -> str:

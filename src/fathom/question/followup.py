@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from fathom.question.antecedents import PriorQuestion
+from fathom.question.antecedents import ASKS_ATTRIBUTE, PriorQuestion
 from fathom.question.clauses import find_mentions
 from fathom.question.conversation import DialogueTurn
 from fathom.text.entities import find_names
@@ -121,9 +121,24 @@ def resolve_question(question: str, before: PriorQuestion | None) -> str:
         and not _has_name(bare)
         and before.topic
     ):
-        completed = f"{bare} ({before.topic})"
+        completed = _add_topic(bare, before)
     # A question that stays as it is must keep even its blanks.
     return question if completed == bare and not has_lead else _form_question(completed)
+
+
+_BARE_ATTRIBUTE = re.compile(rf"{ASKS_ATTRIBUTE}(?:\s+[\w'-]+){{1,4}}", re.IGNORECASE)
+"""A question for an attribute that does not say of what: "who is the secretary"."""
+
+
+def _add_topic(bare: str, before: PriorQuestion) -> str:
+    """Return a question that leaves out its topic with the topic of the question before.
+
+    After "Who is the chair of the Harbour Society?", "who is the secretary" asks for another
+    attribute of the same thing.
+    """
+    if before.owner and _BARE_ATTRIBUTE.fullmatch(bare):
+        return f"{bare} of {before.owner}"
+    return f"{bare} ({before.topic})"
 
 
 def _form_question(text: str) -> str:
@@ -312,6 +327,11 @@ def _replace_by_count(part: str, before: PriorQuestion) -> str:
     return _splice(before.text, (at, at + len(counted)), part)
 
 
+_MEASURING = re.compile(
+    r"^how (?:long|often|old|far|deep|high|big|large|heavy|soon|fast|wide|tall)", re.IGNORECASE
+)
+
+
 def _replace_by_topic(part: str, before: PriorQuestion) -> str:
     """Replace the topic of the question before, or one side of its "of"; else return "".
 
@@ -323,7 +343,9 @@ def _replace_by_topic(part: str, before: PriorQuestion) -> str:
         return ""
     head, of, owner = topic.partition(" of ")
     if of and part.lower().startswith("the "):
-        return _splice(before.text, (at, at + len(head)), part)
+        # "How long is the warranty" measures what another attribute has not.
+        asks = _MEASURING.sub("What", before.text[:at])
+        return f"{asks}{part}{before.text[at + len(head) :]}"
     if of and find_names(f"x {owner}") and " " not in part:
         return _splice(before.text, (at + len(head + of), at + len(topic)), part)
     return _splice(before.text, (at, at + len(topic)), part)
@@ -482,6 +504,8 @@ def _spell_out_suffix(text: str, before: PriorQuestion) -> str:
     for match in _NYA.finditer(text):
         if match.group().lower() in _NYA_WORDS or not before.topic:
             continue
+        asks_person = re.match(r"(?:dan\s+)?siapa\b", text, re.IGNORECASE)
+        owner = (before.owner if asks_person else "") or before.topic
         # If the question has a name before the suffix, the suffix refers to it.
         has_subject = _has_name(text) and (
             _has_name(text[: match.start()]) or len(_list_content_words(text)) > 4
@@ -489,6 +513,6 @@ def _spell_out_suffix(text: str, before: PriorQuestion) -> str:
         return (
             text
             if has_subject
-            else f"{text[: match.start()]}{match[1]} {before.topic}{text[match.end() :]}"
+            else f"{text[: match.start()]}{match[1]} {owner}{text[match.end() :]}"
         )
     return text

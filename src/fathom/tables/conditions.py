@@ -12,7 +12,7 @@ from fathom.tables.computation import Condition
 from fathom.tables.links import CellLink, ColumnLink, StemmedWord, TableWords, split_words
 from fathom.tables.table import Cell, Table
 from fathom.tables.units import parse_measure
-from fathom.tables.values import parse_duration, parse_period, read_digits
+from fathom.tables.values import fold_text, parse_duration, parse_period, read_digits
 from fathom.text.dates import FULL_MONTHS, YEAR, Date
 from fathom.text.language import split_set
 from fathom.text.numbers import INDIAN_GROUPS, parse_numbers, read_scale
@@ -96,6 +96,8 @@ _DECADE = re.compile(r"\b(1[5-9]\d0|20\d0)'?s\b")
 NEGATING_WORDS = split_set("not no never besides except excluding without outside nt other neither "
                            "nor bukan tidak selain kecuali luar")  # fmt: skip
 """Words that negate the phrase behind them, or exclude it."""
+_CODE = re.compile(r"\b(?=[a-z./-]*\d)(?=\d*[a-z./-])[a-z0-9]+(?:[./-][a-z0-9]+)*\b")
+"""A word with digits and also letters or signs within, such as "b12" or "2025-004"."""
 _WHOLES = split_set("all every each any everything everyone nothing nobody none")
 """Words before "but" that make it an exception."""
 _JOINTS = split_set("or nor and atau dan maupun")
@@ -179,22 +181,29 @@ class ConditionFinder:
         """The table."""
         return self.content.table
 
-    def find(self, cues: frozenset[int], named: frozenset[int]) -> Conditions:
+    def find(
+        self, cues: frozenset[int], named: frozenset[int], asked: int | None = None
+    ) -> Conditions:
         """Return the conditions.
 
         Args:
             cues: The places of words that ask for an operation.
             named: The places of words that name the wanted thing or a column.
+            asked: The column from which the answer is surely taken; `None` if it is not sure.
         """
+        codes = tuple(self._find_codes())
         amounts = (*self._find_amounts(), *self._find_ranges(), *self._find_results())
-        taken = frozenset[int]().union(*(condition.words for condition in amounts))
+        taken = frozenset[int]().union(*(condition.words for condition in (*codes, *amounts)))
         times = tuple(self._find_times(taken))
         taken = taken.union(*(condition.words for condition in times))
         equals = tuple(self._find_equals(taken))
         taken = taken.union(*(condition.words for condition in equals))
         outcomes = tuple(self._find_outcomes())
         taken = taken.union(*(condition.words for condition in outcomes))
-        links = self.content.link_cells(self.words, cues | taken)
+        links = [
+            self._leave_out(link, asked)
+            for link in self.content.link_cells(self.words, cues | taken)
+        ]
         chosen = [
             (link, self._choose_column(link, links))
             for link in links
@@ -206,7 +215,7 @@ class ConditionFinder:
             [item for item, negation in zip(placed, negations, strict=True) if negation is None]
         )
         return Conditions(
-            (*outcomes, *singles),
+            (*codes, *outcomes, *singles),
             groups,
             tuple(c for c in times if c.column >= 0 and c.rows),
             (*amounts, *equals),
@@ -216,6 +225,28 @@ class ConditionFinder:
                 if negation is not None
             ),
         )
+
+    def _find_codes(self) -> Iterator[Condition]:
+        """Yield a condition for each code, such as "2025-004", that is the whole text of a cell.
+
+        Its digits are then no year and no amount.
+        """
+        for match in _CODE.finditer(self.text):
+            places = self.list_places(Span(*match.span()))
+            holding = [self.content.places.get(self.words[at].stem, ()) for at in sorted(places)]
+            cells = set(holding[0]).intersection(*holding[1:]) if holding else set()
+            for column in sorted({column for column, _ in cells}):
+                content = self.table.contents[column]
+                codes = {
+                    code
+                    for at, code in cells
+                    if at == column and fold_text(content.cells[code].text) == match[0]
+                }
+                if codes and self.table.columns[column].kind == "text":
+                    name = self.table.columns[column].name
+                    rows = frozenset(content.list_rows(codes))
+                    yield Condition(column, rows, f"{name}: {match[0]}", places)
+                    break
 
     def _find_outcomes(self) -> Iterator[Condition]:
         """Yield at most one condition on the end of games, if a column has words or letters for it.
@@ -270,6 +301,11 @@ class ConditionFinder:
         return not link.exact and (
             inside <= named or is_title or before in {"this", "these", "that"}
         )
+
+    def _leave_out(self, link: CellLink, column: int | None) -> CellLink:
+        """Return a phrase without the cells of a column, if other cells hold it too."""
+        rows = {at: rows for at, rows in link.rows.items() if at != column}
+        return link._replace(rows=rows) if rows else link
 
     def _choose_column(self, link: CellLink, links: Sequence[CellLink]) -> int | None:
         """Return the column in which a phrase is meant; `None` if it is meant in none.

@@ -17,6 +17,7 @@ from fathom.tables.table_question import (
     Superlative,
     TableQuestion,
 )
+from fathom.text.language import load_stop_words, split_set
 
 _NEXT = re.compile(
     r"\b(?:next|after|following|follows|succeeded|below|berikutnya|setelah|sesudah)\b"
@@ -49,13 +50,30 @@ _AMOUNT = re.compile(
 )
 """Words that ask for an amount and not for a number of rows."""
 _COUNT = re.compile(
-    r"\b(?:how many|numbers? of|amount of|total of|count of|how much|berapa(?: banyak)?|jumlah|"
-    r"banyaknya|number)\b"
+    r"\b(?:how many|numbers? of|amount of|total of(?! all\b)|count of|how much|"
+    r"berapa(?: banyak)?|jumlah|banyaknya|number)\b"
 )
 _COUNTING = re.compile(
     r"(?:in |for |on |at )?(?:how many|what(?:'?s| is| was| are| were)?(?: the)?(?: total)? "
     r"(?:number|amount|count)|(?:tell me |give )?the (?:total )?number|number|berapa banyak)\b"
 )
+_NUMBER_NAME = re.compile(r"\b([a-z]{2,})(?:'s)? (?:numbers?\b|no\.)")
+"""The word before "number", which tells a count from a name such as "telephone number"."""
+_NO_NAMES = (
+    load_stop_words("en")
+    | SUPERLATIVES.keys()
+    | COMPARATIVES.keys()
+    | ENDS.keys()
+    | split_set("total combined average overall exact different same give find list tell state "
+                "count name calculate show")
+)  # fmt: skip
+"""Words before "number" that make it no name."""
+_MUCH = re.compile(r"\bhow much\b")
+_MANY = re.compile(r"\bhow many\b|\bnumber\b")
+_WHOLE = 0.99
+"""The least share of a column's name at which a link counts as the whole name."""
+_PART = 0.3
+"""The least share of a column's name at which a link to a measure counts."""
 _DISTINCT = re.compile(r"\b(?:different|distinct|unique|separate|various|berbeda)\b")
 _YES_NO = re.compile(
     r"(?:is|are|was|were|did|does|do|has|have|had|can|apakah|according to [\w ]+, (?:is|did|was))\b"
@@ -64,10 +82,17 @@ _EITHER = re.compile(r"\b(?:or|atau)\b")
 _YEARS_BETWEEN = re.compile(
     r"\bhow (?:long|many (?:\w+ )?(?:years?|days?|months?))\b|\bberapa (?:lama|tahun)\b"
 )
+_TIME_OF_DAY = re.compile(
+    r"(?:start|begin|end|from|to|until|open|clos|depart|arriv|mulai|selesai|buka|tutup)"
+)
+"""The beginning of the name of a column of times of day, which no duration is."""
+_REST = re.compile(r"\b(?:left|remaining|remain|free|available|vacant|unpaid|tersisa|sisa)\b")
+"""Words for the part of an amount that another amount leaves."""
 _HOW_MUCH = re.compile(r"how (?:long|many|much|high|old|tall|deep)\b")
 _FREQUENT = re.compile(r"\b(?:appear\w*|listed|times|often|frequent\w*|common)\b")
 _OWNING = re.compile(r"\b(?:win|won|earn\w*|receiv\w*|scor\w*|got|get|have|had|has|with|took)\b")
 _ASKS_THING = re.compile(r"(?:which|who|whose|where|when|list|name|siapa|di mana|kapan)\b")
+_PERSONS = re.compile(r"(?:who|siapa)\b")
 _SOME_ROWS = re.compile(
     r"\b(?:first|last|top|bottom|next) (?:\d+|two|three|four|five|six|ten)\b"
     r"|\b(?:\d+|dua|tiga|empat|lima) \w+ (?:pertama|terakhir)\b"
@@ -153,8 +178,11 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
 def _find_unmet_name(reading: TableQuestion, plan: Computation) -> Obstacle:
     """Return the obstacle that a computation leaves out what the question names; empty without one.
 
-    It leaves out a name such as "5k", a named cell, or the wanted noun.
+    It leaves out a word such as "remaining", a name such as "5k", a named cell, or the wanted noun.
     """
+    rest = _REST.search(reading.text)
+    if rest and reading.is_open(rest.start(), plan) and reading.is_measured(plan.target):
+        return Obstacle(f"no column has {rest[0]}", rest[0])
     code = reading.find_unknown_code(plan)
     if code:
         return Obstacle(f"no row has {code}", code)
@@ -199,15 +227,37 @@ def _find_uncounted_noun(reading: TableQuestion, plan: Computation) -> str:
     named Aldby.
     """
     noun = reading.find_unknown_noun(plan)
-    if plan.operation == "difference":
-        is_counted = plan.order is not None or any(len(group) > 1 for group in plan.groups)
-    elif plan.operation == "count":
+    if plan.operation == "count":
         key = reading.table.key
         is_named = len(plan.rows) == 1 and any(c.column == key for c in plan.conditions)
-        is_counted = not (is_named or _AMOUNT.search(reading.text))
+        counts_name = _counts_named_row(reading, plan)
+        is_much = _MUCH.search(reading.text) and not _MANY.search(reading.text)
+        if not noun and (counts_name or is_much):
+            return (
+                " ".join(reading.words[at].text for at in reading.asked_words) or "such an amount"
+            )
+        is_counted = not (is_named or counts_name or _AMOUNT.search(reading.text))
+    elif plan.operation == "difference":
+        is_counted = plan.order is not None or any(len(group) > 1 for group in plan.groups)
     else:
         is_counted = plan.operation != "lookup" or not _RECKONING.search(reading.text)
     return "" if is_counted else noun
+
+
+def _counts_named_row(reading: TableQuestion, plan: Computation) -> bool:
+    """Return whether a computation counts the one row that the wanted noun names.
+
+    In a table with amounts "How many steel bolts are there?" asks for an amount of that row.
+    """
+    if plan.operation != "count" or len(plan.rows) != 1:
+        return False
+    asked = frozenset(reading.asked_words)
+    has_amounts = any(map(reading.is_measured, range(len(reading.table.columns))))
+    return any(
+        (has_amounts and asked & condition.words) or reading.is_name(condition.column)
+        for condition in plan.conditions
+        if condition in reading.conditions.single
+    )
 
 
 _Rule = Callable[[TableQuestion], Iterator[Computation]]
@@ -354,14 +404,7 @@ def _plan_neighbour(reading: TableQuestion) -> Iterator[Computation]:
     place = len(reading.text[: cue.start()].split())
     bounded = [condition for condition in named if condition in reading.conditions.times]
     if bounded and len(bounded) == len(named):
-        first = bounded[0]
-        rows = reading.select(named)
-        if rows:
-            order = first.column
-            is_before = "<" in first.text
-            yield replace(
-                reading.base, operation="last" if is_before else "first", rows=rows, order=order
-            )
+        yield from _plan_nearest_in_time(reading, bounded)
         return
     behind = [c for c in named if max(c.words, default=0) >= place - 1] or named
     anchors = reading.select(behind)
@@ -380,6 +423,33 @@ def _plan_neighbour(reading: TableQuestion) -> Iterator[Computation]:
         shift=shift,
         target=target,
     )
+
+
+def _plan_nearest_in_time(
+    reading: TableQuestion, bounds: Sequence[Condition]
+) -> Iterator[Computation]:
+    """Yield the first row after a time, or the last one before it.
+
+    Nothing is yielded if the question asks for all of them.
+
+    Args:
+        reading: The question.
+        bounds: The conditions on time.
+    """
+    rows = () if _asks_for_all(reading) else reading.select(bounds)
+    if rows:
+        operation: Operation = "last" if "<" in bounds[0].text else "first"
+        yield replace(reading.base, operation=operation, rows=rows, order=bounds[0].column)
+
+
+def _asks_for_all(reading: TableQuestion) -> bool:
+    """Return whether a question asks for all things in a period: "Which ports opened after 1930?".
+
+    It does if it asks for several things or for persons.
+    """
+    noun = reading.get_text(reading.asked_words[-1]) if reading.asked_words else ""
+    is_plural = noun.endswith("s") and not noun.endswith(("ss", "us", "is"))
+    return reading.wants_several or is_plural or bool(_PERSONS.match(reading.text))
 
 
 def _list_naming_conditions(reading: TableQuestion, cue: int) -> list[Condition]:
@@ -566,6 +636,8 @@ def _plan_end(reading: TableQuestion) -> Iterator[Computation]:
     for at, word in enumerate(reading.words):
         if word.text not in ENDS or at in taken or _COUNTING.match(reading.text):
             continue
+        if word.text == "last" and _YEARS_BETWEEN.match(reading.text):
+            continue  # a verb, as in "How long does the course last?"
         # One row is only a part of "the first three ports".
         if _SOME_ROWS.match(reading.text, word.start):
             return
@@ -586,7 +658,7 @@ def _plan_end(reading: TableQuestion) -> Iterator[Computation]:
 
 def _plan_count(reading: TableQuestion) -> Iterator[Computation]:
     """Yield the count, the sum or the cell that a question such as "how many" asks for."""
-    if not _COUNT.search(reading.text):
+    if not _asks_count(reading.text):
         return
     asked = reading.asked_column
     kind = reading.table.columns[asked.column].kind if asked else ""
@@ -609,10 +681,52 @@ def _plan_count(reading: TableQuestion) -> Iterator[Computation]:
     if _DISTINCT.search(reading.text):
         yield replace(reading.base, operation="distinct")
         return
+    yield from _plan_stated_amount(reading)
+
+
+def _plan_stated_amount(reading: TableQuestion) -> Iterator[Computation]:
+    """Yield the amount that a column states for the named rows, else the number of rows."""
+    stated = _find_stated_amount(reading)
+    if stated is not None:
+        operation: Operation = "lookup" if len(reading.base.rows) == 1 else "sum"
+        yield replace(reading.base, operation=operation, target=stated)
+        return
     plan = _count_rows(reading)
     # "How many pages are read at most?" asks for a number that a cell with these words states.
     if not _selects_by_prose(reading, plan) or _MENTIONING.search(reading.text):
         yield plan
+
+
+def _find_stated_amount(reading: TableQuestion) -> int | None:
+    """Return the column of amounts that states what a question with "how many" asks for.
+
+    An example is the column "Enrolled" for "How many people are enrolled in Yoga?", and for "how
+    much" also a column that the question names by another word, as "cost" names "Price". `None` if
+    the question names no such column behind the wanted noun, or no cell.
+    """
+    if not (reading.conditions.single or reading.conditions.groups) or not reading.base.rows:
+        return None
+    bounded = frozenset(condition.column for condition in reading.kept)
+    least = _PART if _MUCH.search(reading.text) else _WHOLE
+    behind = [
+        link
+        for link in reading.columns
+        if link.share >= least
+        and link.column not in bounded
+        and link.first not in reading.asked_words
+        and reading.is_measured(link.column)
+    ]
+    return behind[0].column if len({link.column for link in behind}) == 1 else None
+
+
+def _asks_count(text: str) -> bool:
+    """Return whether a question, folded, asks for a number of things.
+
+    The number in "the telephone number of Aldby" is a name and no count.
+    """
+    matches = list(_COUNT.finditer(text))
+    named = [match.span() for match in _NUMBER_NAME.finditer(text) if match[1] not in _NO_NAMES]
+    return any(not any(start < m.start() < end for start, end in named) for m in matches)
 
 
 def _selects_by_prose(reading: TableQuestion, plan: Computation) -> bool:
@@ -664,7 +778,11 @@ def _plan_span(reading: TableQuestion) -> Iterator[Computation]:
     rows = reading.select(reading.kept)
     if not reading.kept or not rows:
         return
-    lasting = [at for at, c in enumerate(reading.table.columns) if c.kind == "duration"]
+    lasting = [
+        at
+        for at, column in enumerate(reading.table.columns)
+        if column.kind == "duration" and not _TIME_OF_DAY.match(column.name.lower())
+    ]
     dated = [at for at, c in enumerate(reading.table.columns) if c.kind == "date"]
     if lasting and re.search(r"\bhow long\b|\bberapa lama\b", reading.text):
         yield replace(reading.base, operation="lookup", target=lasting[0])

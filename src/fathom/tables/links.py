@@ -50,6 +50,12 @@ _ALIASES: Mapping[str, str] = {
     "draw": "drawn", "goal": "goals", "elevation": "height altitude", "height": "elevation",
     "tall": "height", "deep": "depth", "heavy": "weight", "weigh": "weight", "fast": "speed",
     "old": "age",
+    "phone": "telephone tel mobile", "telephone": "phone tel mobile", "mobile": "phone telephone",
+    "email": "mail", "job": "role position", "boss": "manager supervisor",
+    "manage": "manager", "supply": "supplier vendor", "teach": "teacher instructor",
+    "earn": "salary pay wage", "salary": "pay wage", "wage": "pay salary",
+    "cost": "price fee", "price": "cost fee", "fee": "price cost", "expensive": "price cost fee",
+    "cheap": "price cost fee", "cheapest": "price cost fee",
 }  # fmt: skip
 """For a word of a question, the words that heads of columns use for the same thing."""
 _LONGEST_PHRASE = 9

@@ -29,6 +29,8 @@ _YEAR_NAME = re.compile(r"year|season|tahun|date|edition|established|founded|bui
 _ORDER_NAME = re.compile(
     r"#|no\.?|nr\.?|rank|ranking|pos\.?|position|place|pick|draw|game|week|ep#"
 )
+_CODE_NAME = re.compile(r"id|sku|[\w ]{1,30} (?:no\.?|nr\.?|number|id|code)")
+"""The name of a column of codes, whose digits are no amounts and no dates."""
 _SCALE = re.compile(
     r"\b(?:thousand|million|billion|trillion|ribu|juta|mili?ar|triliun)s?\b|\b[x\u00d7] ?1000\b",
     re.IGNORECASE,
@@ -321,8 +323,9 @@ def _type_column(name: str, content: CellColumn, *, is_first: bool) -> Column:
         for code, cell in enumerate(content.cells)
         if not cell.is_blank
     ]
-    kind = _find_kind(name, filled)
     bare_name = re.sub(r"[^\w#.]", " ", name.lower()).strip()
+    is_code = _CODE_NAME.fullmatch(bare_name) and len(counts) > 1 == max(counts.values())
+    kind = "text" if is_code else _find_kind(name, filled)
     numbers = [cell.number for cell, count in filled if count == 1]
     is_counter = numbers == [float(at + 1) for at in range(len(filled))]
     return Column(

@@ -50,6 +50,8 @@ SUPERLATIVES = {
     "tallest": Superlative(True, "height elevation"),
     "deepest": Superlative(True, "depth"),
     "heaviest": Superlative(True, "weight displacement"),
+    "cheapest": Superlative(False, "price cost fee"),
+    "dearest": Superlative(True, "price cost fee"),
     "lightest": Superlative(False, "weight"),
     "fastest": Superlative(False, "time", "duration"),
     "slowest": Superlative(True, "time", "duration"),
@@ -79,6 +81,9 @@ ENDS = {
     "top": ("first", 0), "pertama": ("first", 0), "terakhir": ("last", 0), "kedua": ("first", 1),
     "ketiga": ("first", 2),
 }  # fmt: skip
+_SIZES = split_set("largest biggest highest greatest smallest lowest terbesar tertinggi terkecil "
+                   "terendah")  # fmt: skip
+"""Superlatives of size, which order things by their only amount."""
 _CUES = split_set(
     "how many much which what who whom whose where when is are was were do does did has have had "
     "total number numbers amount count sum average mean difference between combined altogether "
@@ -114,6 +119,11 @@ _JOINTS = split_set("and dan dengan plus to from ditambah dikurangi")
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w'\u2019-]{2,}")
 _CODE = re.compile(r"\b(?!\d+(?:st|nd|rd|th|s)\b)(?:\d+[^\W\d_]|[^\W\d_]+\d)\w*")
 """A word of letters and digits, such as "5k" or "b12", but for ordinals and decades."""
+_ASKS_ROLE = re.compile(
+    r"who(?:'s| is| was| are| were) (?:(?:the )?(?P<before>[\w ]{1,40}) (?:of|for)\b"
+    r"|[\w .-]{1,40}['\u2019]s? (?P<behind>[\w ]{1,40}))"
+)
+"""A question for a person in a role: "Who is the manager of Aldby?", "Who is Aldby's manager?"."""
 _ASKED_YEAR = re.compile(r"\b(?:which|what|tahun berapa) ?year\b|\btahun berapa\b")
 _TOTAL_ROW = re.compile(r"(?:[\w ]{0,15} )?totals?\b.{0,12}|sum|overall|jumlah", re.IGNORECASE)
 
@@ -282,6 +292,26 @@ class TableQuestion:
         return ColumnLink(key, head, head, 0.4) if is_name else None
 
     @cached_property
+    def asked_role(self) -> int | None:
+        """The column of persons that "Who is the manager of Aldby?" names; else `None`."""
+        match = _ASKS_ROLE.match(self.text)
+        if match is None:
+            return None
+        ends = [span for span in (match.span("before"), match.span("behind")) if span[0] >= 0]
+        return next(
+            (
+                link.column
+                for link in self.columns
+                for start, end in ends
+                if link.share >= _WHOLE
+                and self.words[link.first].start >= start
+                and self.words[link.last].end <= end
+                and self.table.columns[link.column].kind == "text"
+            ),
+            None,
+        )
+
+    @cached_property
     def joined_measures(self) -> tuple[int, ...]:
         """The columns of amounts that the question joins by a word such as "and".
 
@@ -330,7 +360,7 @@ class TableQuestion:
             for at in range(link.first, link.last + 1)
         }
         finder = ConditionFinder(self.text, self.words, self.content, self.columns)
-        return finder.find(cues, named)
+        return finder.find(cues, named, self.asked_role)
 
     def select(self, conditions: Sequence[Condition]) -> tuple[int, ...]:
         """Return the data rows that meet all conditions, in order."""
@@ -375,6 +405,12 @@ class TableQuestion:
         spec = self.table.columns[column]
         return spec.kind in {"number", "duration"} and not spec.is_order
 
+    def is_name(self, column: int) -> bool:
+        """Return whether a column of texts names the rows: each row has another text."""
+        codes = [self.table.contents[column].codes[row] for row in self.data_rows]
+        is_text = self.table.columns[column].kind == "text"
+        return is_text and len(set(codes)) == len(codes) > 1
+
     def find_column(
         self,
         words: range,
@@ -412,6 +448,8 @@ class TableQuestion:
         """The column from which the answer is taken."""
         if self.asked_column is not None:
             return self.asked_column.column
+        if self.asked_role is not None:
+            return self.asked_role
         if re.search(r"\bwho(?:se|m)?\b|\bsiapa\b", self.text):
             person = self.find_by_hint(
                 "name player driver winner athlete coach artist contestant rider wrestler champion "
@@ -468,6 +506,10 @@ class TableQuestion:
             column = kinds.index(word.kind) if word.kind in kinds else None
         if column is None:
             column = self.find_column(range(at), kinds=measured - {"date"}, skip=skip)
+        amounts = [at for at in range(len(self.table.columns)) if self.is_measured(at)]
+        if column is None and self.words[at].text in _SIZES and len(amounts) == 1:
+            # "The largest invoice" has the largest amount.
+            return amounts[0]
         return column
 
     def list_orders(self, at: int, word: Superlative) -> tuple[int | None, ...]:
@@ -513,6 +555,13 @@ class TableQuestion:
         heads = nouns[:1] if self.is_indonesian else nouns[-1:]
         open_words = self._find_open_words(plan)
         return next((self.words[at].text for at in heads if at in open_words), "")
+
+    def is_open(self, start: int, plan: Computation) -> bool:
+        """Return whether a computation does not explain the word at an offset of the question."""
+        explained = self._list_explained_words(plan)
+        return any(
+            word.start == start and at not in explained for at, word in enumerate(self.words)
+        )
 
     def find_unknown_code(self, plan: Computation) -> str:
         """Return a word of letters and digits that neither a computation nor the topic explains.
