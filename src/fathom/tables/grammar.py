@@ -231,11 +231,8 @@ def _find_uncounted_noun(reading: TableQuestion, plan: Computation) -> str:
         key = reading.table.key
         is_named = len(plan.rows) == 1 and any(c.column == key for c in plan.conditions)
         counts_name = _counts_named_row(reading, plan)
-        is_much = _MUCH.search(reading.text) and not _MANY.search(reading.text)
-        if not noun and (counts_name or is_much):
-            return (
-                " ".join(reading.words[at].text for at in reading.asked_words) or "such an amount"
-            )
+        if not noun and counts_name:
+            return " ".join(reading.words[at].text for at in reading.asked_words)
         is_counted = not (is_named or counts_name or _AMOUNT.search(reading.text))
     elif plan.operation == "difference":
         is_counted = plan.order is not None or any(len(group) > 1 for group in plan.groups)
@@ -692,9 +689,17 @@ def _plan_stated_amount(reading: TableQuestion) -> Iterator[Computation]:
         yield replace(reading.base, operation=operation, target=stated)
         return
     plan = _count_rows(reading)
+    # Rows are many and not much.
+    if _asks_amount(reading) and not reading.find_unknown_noun(plan):
+        return
     # "How many pages are read at most?" asks for a number that a cell with these words states.
     if not _selects_by_prose(reading, plan) or _MENTIONING.search(reading.text):
         yield plan
+
+
+def _asks_amount(reading: TableQuestion) -> bool:
+    """Return whether a question asks for an amount, which no number of rows and no name is."""
+    return bool(_MUCH.search(reading.text)) and not _MANY.search(reading.text)
 
 
 def _find_stated_amount(reading: TableQuestion) -> int | None:
@@ -873,6 +878,8 @@ def _plan_lookup(reading: TableQuestion) -> Iterator[Computation]:
         if not others:
             return
         target = others[0]
+    if _asks_amount(reading) and reading.table.columns[target].kind == "text":
+        return
     yield replace(reading.base, operation="lookup", target=target)
 
 

@@ -284,13 +284,13 @@ def _choose_draft(question: Question, read: Draft, computed: Draft, *, is_list: 
 
 
 def _is_doubted(question: Question, read: Draft) -> bool:
-    """Return whether a superlative was answered with a cell, which is seldom right uncomputed.
+    """Return whether a cell answers a superlative or "how much", and is seldom right uncomputed.
 
     Args:
         question: The question.
         read: The draft of the reader.
     """
-    return quotes_row(read) and bool(_SUPERLATIVES.search(question.text))
+    return quotes_row(read) and bool(_ASKS_NO_COUNT.search(question.text))
 
 
 def _outlasts_refusal(question: Question, read: Draft, missing: str) -> bool:
