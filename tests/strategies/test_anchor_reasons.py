@@ -44,7 +44,7 @@ RECORDED: list[QuestionSet] = [
     ({"anchor": {**EVEN, "config": "B", "new_hits": 1.0}}, [(SKIP, "")]),
     ({"anchor": {**EVEN, "conflict_abstains": True}}, [(SKIP, "")]),
     ({"anchor": {**EVEN, "config": "B", "new_hits": 0.0}}, [(SKIP, "")]),
-    ({"ask": EASY, "anchor": {"config": "B"}}, [(LIST, "")]),
+    ({"ask": EASY, "anchor": {"config": "B", "faith_quotes": 0.0}}, [(LIST, "")]),
     ({"llm": MODEL, "anchor": {"config": "B", "ceiling": 0.5}}, [(YEAR, "")]),
     ({"llm": MODEL, "anchor": {**EVEN, "config": "B", "ceiling": 0.5}}, [(SKIP, "")]),
 ]

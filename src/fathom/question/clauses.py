@@ -192,7 +192,7 @@ _ORIGINS = (
 _BEFORE_ORIGIN = re.compile(r"\b(?:the|an?|which|what|this)\s$", re.IGNORECASE)
 _AFTER_ORIGIN = re.compile(r"\s[a-z]+\s")
 _NAME_WITH_ORIGINS = re.compile(
-    rf"(?P<name>\S+\s.*?\S)\s(?P<origins>(?:{_ORIGINS})(?:\s(?:{_ORIGINS}))*)"
+    rf"(?P<name>\S+\s.{{0,80}}?\S)\s(?P<origins>(?:{_ORIGINS})(?:\s(?:{_ORIGINS}))*)"
 )
 _BEFORE_NEXT_NAME = re.compile(r"\s*,|\s+(?:and|or|dan|atau|vs\.?|versus|than)\s", re.IGNORECASE)
 _terms = ContentTerms()

@@ -18,9 +18,9 @@ _LONGEST = 255
 _MOST_PARTS = 3
 """The number of parts of a format that are for numbers; a fourth one is for texts."""
 _MOST_ZEROS = 40
-_PART = re.compile(r'(?:"[^"]*"?|[\\_*].|\[[^\]]*\]|[^;])*', re.DOTALL)
+_PART = re.compile(r'(?:"[^"]*"?|[\\_*].|\[[^][]*\]|[^;])*', re.DOTALL)
 _TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_(?P<gap>.)|\*(?P<fill>.)|\[(?P<bracket>[^\]]*)\]'
+    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_(?P<gap>.)|\*(?P<fill>.)|\[(?P<bracket>[^][]*)\]'
     r"|(?P<digit>(?i:General)|[0#?]|E[+-])|(?P<sign>[.,%@])|(?P<plain>.)",
     re.DOTALL,
 )
