@@ -96,8 +96,9 @@ _DECADE = re.compile(r"\b(1[5-9]\d0|20\d0)'?s\b")
 NEGATING_WORDS = split_set("not no never besides except excluding without outside nt other neither "
                            "nor bukan tidak selain kecuali luar")  # fmt: skip
 """Words that negate the phrase behind them, or exclude it."""
-_CODE = re.compile(r"\b(?=[a-z./-]*\d)(?=\d*[a-z./-])[a-z0-9]+(?:[./-][a-z0-9]+)*\b")
-"""A word with digits and also letters or signs within, such as "b12" or "2025-004"."""
+_CODE = re.compile(r"[a-z0-9]+(?:[./-][a-z0-9]+)*")
+"""A word that may be a code, such as "b12" or "2025-004"; one without digits or only with them is
+none."""
 _WHOLES = split_set("all every each any everything everyone nothing nobody none")
 """Words before "but" that make it an exception."""
 _JOINTS = split_set("or nor and atau dan maupun")
@@ -232,6 +233,8 @@ class ConditionFinder:
         Its digits are then no year and no amount.
         """
         for match in _CODE.finditer(self.text):
+            if match[0].isdigit() or not any(map(str.isdigit, match[0])):
+                continue
             places = self.list_places(Span(*match.span()))
             holding = [self.content.places.get(self.words[at].stem, ()) for at in sorted(places)]
             cells = set(holding[0]).intersection(*holding[1:]) if holding else set()

@@ -14,7 +14,7 @@ _LISTED = {"mtable": "; ", "mtr": ", ", "mlabeledtr": ", "}
 _UNSEEN = frozenset({"annotation", "annotation-xml", "mphantom"})
 _LETTERS = frozenset({"mi", "mn", "mo", "ms", "mtext"})
 _INVISIBLE = re.compile("[\u2061-\u2064\u200b]")
-_LOOSE = re.compile(r" +(?=[)\]}^_/,;])|(?<=[(\[{^_/]) +")
+_LOOSE = re.compile(r"(?<! ) +(?=[)\]}^_/,;])|(?<=[(\[{^_/]) +")
 
 
 def format_script(sign: str, inner: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 _RULE = re.compile(r"\.(?P<name>[\w-]{1,100})\s*\{(?P<body>[^{}]{0,2000})\}")
 _SHIFT = re.compile(r"vertical-align\s*:\s*(?P<shift>super|sub)\b", re.IGNORECASE)
-_STRIKE = re.compile(r"text-decoration(?:-line)?\s*:[^;]*\bline-through\b", re.IGNORECASE)
+_STRIKE = re.compile(r"text-decoration(?:-line)?\s*:[^;:]*\bline-through\b", re.IGNORECASE)
 _TAGS = {"super": "sup", "sub": "sub"}
 _ITEMS = frozenset({"li", "label", "td"})
 _BACK = re.compile("[\u21a9\u21b5\u2934][\ufe0e\ufe0f]?[0-9]{0,3}")

@@ -30,7 +30,7 @@ _FOLDED = re.compile(r"(?P<key>[A-Za-z][\w-]{0,63}:)[ \t]+[|>][-+]?\d?[ \t]*")
 _LISTED = re.compile(r"(?P<key>authors?:)[ \t]*", re.IGNORECASE)
 """The line before a list of authors; other lists are left out, and readers are read apart."""
 _ATTRIBUTES = re.compile(
-    r"[ \t]*\{:?[ \t]*(?:[#.][\w:.-]+|[\w-]+=[^\s{}]+)"
+    r"(?<![ \t])[ \t]*\{:?[ \t]*(?:[#.][\w:.-]+|[\w-]+=[^\s{}]+)"
     r"(?:[ \t]+(?:[#.][\w:.-]+|[\w-]+=[^\s{}]+))*[ \t]*\}$"
 )
 """The identifier and the classes of a heading, which are not printed."""

@@ -26,7 +26,7 @@ MAX_WIDTH = 100
 """The width in letters above which a table with few rows is transposed in a terminal."""
 MIN_FOR_CONTENTS = 4
 """The number of sections from which on a page has a table of contents."""
-_LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_LINE_BREAKS = re.compile(r"(?<!\s)\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
 """A `<` that begins a tag in Markdown, unlike that of "p < 0.05"."""
 _ACTIVE = re.compile(
