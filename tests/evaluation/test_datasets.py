@@ -100,6 +100,18 @@ def make_query(**fields: object) -> str:
         ({"qrels": "q9\td1\t1"}, "qrels.tsv:1: unknown question 'q9'"),
         ({"qrels": "q1\td9\t1"}, "qrels.tsv:1: unknown document 'd9'"),
         ({"qrels": "q1 d1 1"}, "qrels.tsv:1: expected query-id, corpus-id, score"),
+        ({"queries": '{\n"_id": "q1"\n}'}, "queries.jsonl:1: not JSON: Expecting property name"),
+        ({"queries": '{\n"_id": "q1"\n}'}, "; write each object in one line"),
+        (
+            {"queries": make_query(text="a" * 100_001)},
+            "queries.jsonl:1: question 'q': the question has 100001 characters, at most 100000",
+        ),
+        (
+            {"queries": make_query(text="a\ud800")},
+            "queries.jsonl:1: question 'q': a text holds half of a character; write the whole one",
+        ),
+        ({"queries": make_query(answers=["a\ud800"])}, "question 'q': a text holds half of"),
+        ({"queries": make_query(_id="\ud800")}, "queries.jsonl:1: question '\\ud800': a text"),
     ],
 )
 def test_mistakes_name_file_and_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
@@ -284,6 +296,15 @@ def test_mistakes_name_the_line(tmp_path: Path, data: str, message: str) -> None
     file.write_text(data)
     with pytest.raises(UsageError, match=message):
         list(read_rows(file))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_a_line_that_is_not_utf8_is_named(tmp_path: Path, name: str) -> None:
+    data = b'{"_id": "a"}\n' * 2 + '{"_id": "Jürgen"}\n'.encode("latin-1") + b'{"_id": "d"}\n'
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    with pytest.raises(UsageError, match=r":3: not UTF-8; save the file as UTF-8"):
+        list(read_lines(file))
 
 
 def write_questions(place: Path, *queries: Mapping[str, object]) -> Path:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from fathom.documents.discover import derive_document_id, digest_content, discover_files
 from fathom.documents.formats.corpus import is_corpus
@@ -16,6 +16,7 @@ from fathom.errors import UsageError
 from fathom.index.base import DocumentSummary
 from fathom.jsonable import hash_text
 from fathom.question.conversation import Dialogue, parse_dialogue
+from fathom.retrieval.query import check_question
 
 CORPUS_FOLDERS = ("corpus", "documents", "pdfs")
 """The possible names of the folder with a corpus of files."""
@@ -242,6 +243,7 @@ def _parse_entries(file: Path, ids: Mapping[str, str]) -> Iterator[QuestionEntry
         if not isinstance(row.get("text"), str) or not row["text"].strip():
             raise UsageError(f"{file}:{number}: question {row['_id']!r} has no text")
         try:
+            _check_askable(row)
             question, relevant = _parse_question(row)
         except TypeError as error:
             raise UsageError(f"{file}:{number}: question {row['_id']!r}: {error}") from None
@@ -259,6 +261,22 @@ def _parse_entries(file: Path, ids: Mapping[str, str]) -> Iterator[QuestionEntry
             has_unused_answers=bool(row.get("answers"))
             and (row.get("metadata") or {}).get("answerable") is False,
         )
+
+
+def _check_askable(row: Mapping[str, Any]) -> None:
+    """Check that a question can be asked and recorded.
+
+    Raises:
+        TypeError: If a strategy would refuse the question, which would end an evaluation of hours,
+            or a text of the line cannot be stored.
+    """
+    # Lone surrogates pass through JSON, but records cannot hold them.
+    if _holds_surrogates(json.dumps(row, ensure_ascii=False)):
+        raise TypeError("a text holds half of a character; write the whole one")
+    try:
+        check_question(row["text"])
+    except UsageError as error:
+        raise TypeError(str(error)) from None
 
 
 def _parse_question(row: Mapping[str, Any]) -> tuple[DatasetQuestion, tuple[str, ...] | None]:
@@ -441,7 +459,9 @@ def read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise UsageError(f"{file}:{number}: not JSON: {error.msg}") from None
+            raise UsageError(
+                f"{file}:{number}: not JSON: {error.msg}; write each object in one line"
+            ) from None
         # A number has too many digits, or lists are nested too deeply.
         except (ValueError, RecursionError):
             raise UsageError(f"{file}:{number}: not JSON that can be read") from None
@@ -459,15 +479,40 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     Raises:
         UsageError: If the file is not UTF-8, or the gzip file is damaged.
     """
-    # Editors on Windows begin a file with a byte order mark.
-    open_file = gzip.open if file.suffix == ".gz" else open
     number = 0
     try:
-        with open_file(file, "rt", encoding="utf-8-sig") as text:
+        with _open_text(file) as text:
             for number, line in enumerate(text, start=1):
                 if line.strip():
                     yield number, line
-    # An incomplete gzip file raises one of the last three, depending on where it ends.
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        kind = "UTF-8" if isinstance(error, UnicodeDecodeError) else "a whole gzip file"
-        raise UsageError(f"{file}:{number + 1}: not {kind}") from None
+    except UnicodeDecodeError:
+        place = _find_foreign_line(file)
+        raise UsageError(f"{file}:{place}: not UTF-8; save the file as UTF-8") from None
+    # An incomplete gzip file raises one of these, depending on where it ends.
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise UsageError(f"{file}:{number + 1}: not a whole gzip file; copy it again") from None
+
+
+def _open_text(file: Path, *, errors: str = "strict") -> TextIO:
+    open_file: Any = gzip.open if file.suffix == ".gz" else open
+    # Editors on Windows begin a file with a byte order mark.
+    text: TextIO = open_file(file, "rt", encoding="utf-8-sig", errors=errors)
+    return text
+
+
+def _find_foreign_line(file: Path) -> int:
+    """Return the number of the first line that is not UTF-8.
+
+    A file is decoded in blocks, so the error comes before the lines of its block are counted.
+    """
+    with _open_text(file, errors="surrogateescape") as text:
+        lines = enumerate(text, start=1)
+        return next(number for number, line in lines if _holds_surrogates(line))
+
+
+def _holds_surrogates(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
