@@ -6,6 +6,7 @@ Covers fathom.evaluation.findings.
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation import Evaluation, evaluate, load
 from fathom.evaluation.harness import Systems, prepare_engine
+from fathom.models.cross_reader import Key, OnnxCrossReader
+from fathom.models.reading import PairScores
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP
 
@@ -144,6 +147,29 @@ def test_the_index_of_a_data_set_holds_its_documents_alone(tmp_path: Path) -> No
         assert "40" in read_texts(gone)["d1"]
         write_dataset(folders[0], CORPUS.splitlines()[0], *NO_SECOND)
         assert read_texts(gone).keys() == {"d1"}
+
+
+def test_no_strategy_profits_from_the_readings_of_another(
+    toy_dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Key] = []
+    score = OnnxCrossReader._score_new_pairs
+
+    def note(self: OnnxCrossReader, question: str, keys: Sequence[Key]) -> list[PairScores | None]:
+        read.extend(keys)
+        return score(self, question, keys)
+
+    monkeypatch.setattr(OnnxCrossReader, "_score_new_pairs", note)
+    settings = Settings.model_validate({"index": {"directory": tmp_path / "index"}})
+    with Engine(settings) as engine:
+        evaluate(engine, toy_dataset, strategies=["naive", "adaptive"], queries=1)
+        reader, models = engine.models.cross_reader, engine.models
+        evaluate(engine, toy_dataset, strategies=["naive"], queries=1)
+        # The engine itself keeps its models.
+        assert engine.models is models
+        assert models.cross_reader is reader
+    pairs = [key for key in read if key[0] != "warm"]
+    assert len(pairs) == 3 * len(set(pairs)) > 0
 
 
 def test_another_seed_asks_other_questions(toy_dataset: Path, tmp_path: Path) -> None:
