@@ -83,7 +83,8 @@ class CalibrationReport:
 
 
 def _format_certificate(certificate: Certificate) -> str:
-    rate = f"  {certificate.max_error:14.0%}   "
+    # A rate such as 2.4 % must not look like another one.
+    rate = f"  {f'{certificate.max_error * 100:.4g}%':>14}   "
     if certificate.threshold is not None:
         return f"{rate}{certificate.coverage:8.0%}   {certificate.threshold:.2f}"
     if certificate.more is None:

@@ -39,6 +39,10 @@ def test_one_series_needs_no_legend() -> None:
     assert set(list_places(["naive", "maf"])) == {"naive", "maf"}
 
 
+def test_letters_that_the_font_lacks_cause_no_warning() -> None:
+    assert set(list_places(["价格 \U0001f4a1", "naive"])) == {"价格 \U0001f4a1", "naive"}
+
+
 def test_names_are_side_by_side_while_there_is_room() -> None:
     assert len(set(list_places(["naive", "maf", "rrf"]).values())) == 1
     assert len(set(list_places([f"naive (rrf.k={n}00)" for n in range(4)]).values())) == 2

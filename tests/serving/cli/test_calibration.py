@@ -45,8 +45,10 @@ def test_a_calibration_is_made_shown_and_used(run: CommandRunner, questions: str
     ]
     assert (learned["questions"], learned["answered"]) == (30, 30)
     assert {"ece", "aurc", "risk", "wrong"} <= set(learned)
-    output = run("calibrate", questions, *LOOSE)
+    output = run("calibrate", questions, "--max-error", "0.024", *LOOSE)
     assert "errors at most" in output.out
+    assert "\n              2%      never" in output.out
+    assert "\n            2.4%      never" in output.out
     assert "never" in output.out
 
     state = run("status", "--json").json["calibrations"]["adaptive"]

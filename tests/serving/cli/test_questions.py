@@ -41,7 +41,7 @@ def test_the_kinds_of_which_documents_give_too_few_are_named(
     monkeypatch.setattr("fathom.assembly.models.load_shipped_reader", load_shipped_reader)
     kinds = ("--kinds", "multi-hop,numeric,list")
     output = run("questions", "make", "--out", "made.jsonl", "--number", "3", *kinds).out
-    assert "made.jsonl: 1 numeric" in output
+    assert "1 synthetic question in made.jsonl: 1 numeric" in output
     assert "3 were requested, equally many of each kind" in output
     assert "the documents gave too few of multi-hop, list\n" in output
 

@@ -9,6 +9,7 @@ from io import StringIO
 from math import ceil
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
 
 from fathom.errors import UsageError
 from fathom.evaluation.report.svg import INK, inline_svg
@@ -114,7 +115,9 @@ def open_plot(height: float = 2.8) -> Iterator[Plot]:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):
+    with rc_context(STYLE), catch_warnings():
+        # The page draws the text with its own fonts, whatever letters the library's font lacks.
+        filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         # The figure has its own canvas, to use no global state of the drawing library.
         FigureCanvasSVG(figure)

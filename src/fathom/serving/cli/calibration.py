@@ -132,7 +132,7 @@ def format_calibration(calibration: "Calibration") -> str:
     """Return a calibration in one line."""
     counts = ", ".join(f"{name} {value}" for name, value in calibration.made_of.items())
     rates = [
-        f"at most {certificate.max_error:.0%} wrong from {certificate.threshold:.2f} on "
+        f"at most {certificate.max_error * 100:.4g}% wrong from {certificate.threshold:.2f} on "
         f"({certificate.coverage:.0%} answered)"
         for certificate in calibration.certificates
         if certificate.threshold is not None

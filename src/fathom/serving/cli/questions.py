@@ -84,15 +84,17 @@ def make(
 
 def _format_questions(question_set: "QuestionSet", file: Path) -> str:
     """Return the counts of questions by kind, and of rejected questions by reason."""
-    counts = ", ".join(f"{count} {kind}" for kind, count in question_set.counts.items())
-    lines = [f"{len(question_set.questions)} synthetic questions in {file}: {counts or 'none'}"]
-    if len(question_set.questions) < question_set.target:
+    counts = ", ".join(f"{made} {kind}" for kind, made in question_set.counts.items())
+    count = len(question_set.questions)
+    noun = "question" if count == 1 else "questions"
+    lines = [f"{count} synthetic {noun} in {file}: {counts or 'none'}"]
+    if count < question_set.target:
         lines.append(
             f"{question_set.target} were requested, equally many of each kind; the documents gave "
             f"too few of {', '.join(question_set.lacking)}"
         )
     if question_set.refusals:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in question_set.refusals.items())
+        reasons = ", ".join(f"{lost} {reason}" for reason, lost in question_set.refusals.items())
         lines.append(f"rejected: {reasons}")
     return "\n".join(lines)
 
