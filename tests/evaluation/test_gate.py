@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.evaluation.factories import make_abstention, make_failure, make_ranking, make_record
@@ -128,7 +129,7 @@ def test_a_system_that_was_not_run_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"fathom_baseline": 9, "systems": []}',
+    ["", "[]", "{}", "[" * 100_000, '{"fathom_baseline": 9, "systems": []}',
      '{"fathom_baseline": 1, "systems": [{"dataset": "toy"}]}',
      '{"fathom_baseline": NaN, "systems": []}',
      '{"fathom_baseline": 1, "systems": [{"dataset": "toy", "strategy": "n",'
@@ -140,6 +141,19 @@ def test_an_invalid_baseline_is_refused_in_one_line(tmp_path: Path, text: str) -
     with pytest.raises(UsageError, match="not a baseline") as caught:
         Baseline.load(file)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("measures", [{}, {"F1": {}}, {"F1": {"q0": 7.5}}, {"F1": {"q0": "1"}}])
+def test_a_baseline_without_usable_values_is_refused(
+    tmp_path: Path, measures: dict[str, dict[str, Any]]
+) -> None:
+    file = tmp_path / "baseline.json"
+    Baseline.of([make_records()]).save(file)
+    whole = json.loads(file.read_text())
+    whole["systems"][0]["measures"] = measures
+    file.write_text(json.dumps(whole))
+    with pytest.raises(UsageError, match="not a baseline"):
+        Baseline.load(file)
 
 
 def test_a_missing_baseline_names_the_next_step(tmp_path: Path) -> None:

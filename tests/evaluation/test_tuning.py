@@ -8,6 +8,7 @@ import pytest
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record
+from fathom.evaluation.rows import score_system
 from fathom.evaluation.tuning import Tuning, compare_trials
 
 
@@ -52,6 +53,13 @@ def compare_three(count: int) -> Tuning:
         ],
         "naive",
     )
+
+
+def test_intervals_are_those_of_an_evaluation() -> None:
+    records = make_records("naive", draw_share(0.7, 24, 4))
+    random.Random(5).shuffle(records)
+    (trial,) = compare_trials([records], "naive").trials
+    assert trial.quality_interval == score_system(records).intervals["F1"]
 
 
 def test_a_proven_advantage_is_recommended_with_its_settings() -> None:

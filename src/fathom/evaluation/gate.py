@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Self
 
 from fathom.errors import UsageError
 from fathom.evaluation.comparison import PairedTest, contrast, correct_for_all
+from fathom.evaluation.measures import get_bounds
 from fathom.evaluation.records import Record
 from fathom.evaluation.rows import score_questions
 from fathom.evaluation.statistics import SIGNIFICANT
@@ -79,7 +80,7 @@ class Baseline:
             raise UsageError(
                 f"{file}: {error.strerror}; write a baseline with --save-baseline"
             ) from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(
                 f"{file}: not a baseline ({type(error).__name__}); write one with --save-baseline"
             ) from None
@@ -221,7 +222,17 @@ def _refuse_constant(word: str) -> NoReturn:
 def _parse_system(row: Mapping[str, Any]) -> SystemBaseline:
     questions = {str(name): str(hashed) for name, hashed in row["questions"].items()}
     measures = {
-        str(name): {str(question): float(value) for question, value in scores.items()}
+        str(name): {str(question): _parse_value(name, value) for question, value in scores.items()}
         for name, scores in row["measures"].items()
     }
+    # A gate without any value to compare would pass every run.
+    if not any(measures.values()):
+        raise ValueError("no measures")
     return SystemBaseline(questions=questions, measures=measures)
+
+
+def _parse_value(measure: str, value: object) -> float:
+    low, high = get_bounds(measure)
+    if not isinstance(value, int | float) or not low <= value <= high:
+        raise ValueError(f"{value} is no value of {measure}")
+    return float(value)

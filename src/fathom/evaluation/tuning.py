@@ -226,7 +226,9 @@ def compare_trials(groups: Sequence[Group], default: str, *, measure: str = "F1"
     check_measure(measure)
     scores = {group[0].system: score_questions(measure, group) for group in groups}
     # Only means over the same questions can be compared.
-    questions = sorted(set.intersection(*({*by_question} for by_question in scores.values())))
+    shared = set.intersection(*({*by_question} for by_question in scores.values()))
+    # Intervals depend on the order of the questions, so it is that of `fathom eval`.
+    questions = [record.question for record in groups[0] if record.question in shared]
     if not questions:
         raise UsageError(f"no question has {measure} of every system; name another --measure")
     unit = choose_cost_unit(groups)
@@ -260,7 +262,7 @@ def compare_trials(groups: Sequence[Group], default: str, *, measure: str = "F1"
     return Tuning(
         dataset=groups[0][0].dataset,
         questions=len(questions),
-        synthetic=sum(record.synthetic for record in groups[0] if record.question in {*questions}),
+        synthetic=sum(record.synthetic for record in groups[0] if record.question in shared),
         measure=measure,
         unit=unit,
         trials=trials,
