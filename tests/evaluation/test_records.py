@@ -52,6 +52,24 @@ def test_relevant_documents_have_grades() -> None:
         Record.from_json({**asdict(make_record()), "relevant": ["d1"]})
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"status": "foo"}, "status 'foo': expected answered, abstained, failed, ranked"),
+        ({"seconds": "x"}, "seconds must be a number"),
+        ({"confidence": "high"}, "confidence must be a number"),
+        ({"usage": {"prompt_tokens": [1]}}, "prompt_tokens must be a number"),
+        ({"usage": 3}, "usage and signals must be objects"),
+    ],
+)
+def test_values_that_cannot_be_measured_are_refused(
+    fields: dict[str, object], message: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        Record.from_json({**asdict(make_record()), **fields})
+    assert str(caught.value) == message
+
+
 def test_records_of_another_setup_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "naive.jsonl"
     write_records(file, make_record("q1"))

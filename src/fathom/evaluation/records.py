@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from math import exp
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from fathom.errors import UsageError
 from fathom.evaluation.jsonl import append_line, read_whole_lines
@@ -15,6 +15,7 @@ from fathom.types import AnswerStatus
 
 Status = AnswerStatus | Literal["ranked"]
 """The status of an answer, or `ranked` for a ranking."""
+_STATUSES = (*get_args(AnswerStatus), "ranked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +143,28 @@ class Record:
             raise TypeError("not an object")
         if not isinstance(row.get("relevant", {}), Mapping):
             raise TypeError("relevant documents without grades")
+        _check_status_and_numbers(row)
         # JSON has no tuples, and a record with lists would not equal the written one.
         tuples = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
         citations = tuple(CitationRecord(**citation) for citation in row.get("citations", ()))
         return cls(**{**row, **tuples, "citations": citations})
+
+
+def _check_status_and_numbers(row: Mapping[str, object]) -> None:
+    """Check the fields with which measures are computed.
+
+    Raises:
+        TypeError: If the status is unknown, or a number is none.
+    """
+    if row.get("status") not in _STATUSES:
+        raise TypeError(f"status {row.get('status')!r}: expected {', '.join(_STATUSES)}")
+    usage, signals = row.get("usage", {}), row.get("signals", {})
+    if not isinstance(usage, Mapping) or not isinstance(signals, Mapping):
+        raise TypeError("usage and signals must be objects")
+    single = {name: row.get(name) for name in ("seconds", "confidence", "depth")}
+    for name, value in {**usage, **signals, **single}.items():
+        if not isinstance(value, int | float | None):
+            raise TypeError(f"{name} must be a number")
 
 
 Group = Sequence[Record]
