@@ -11,6 +11,7 @@ import argparse
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +61,12 @@ def make_mostly_same(count: int) -> Draw:
         return values
 
     return draw
+
+
+MAKERS: Mapping[str, Callable[[int], Draw]] = MappingProxyType(
+    {"binary": make_binary, "shares": make_shares, "mostly same": make_mostly_same}
+)
+"""The makers of draws by their names in the table."""
 
 
 def make_recorded(first: Mapping[str, float], second: Mapping[str, float]) -> Draw:
@@ -123,8 +130,8 @@ def main() -> None:
     parser.add_argument("--measure", default="F1")
     options = parser.parse_args()
     draws: dict[str, Draw] = {
-        f"{maker.__name__.replace('_', ' ')}, {count} questions": maker(count)
-        for maker in (make_binary, make_shares, make_mostly_same)
+        f"{name}, {count} questions": make(count)
+        for name, make in MAKERS.items()
         for count in (50, 200)
     }
     if options.records:

@@ -62,6 +62,16 @@ def test_recorded_values_keep_their_question() -> None:
         assert rows == [[0.0, 0.2], [0.5, 1.0]]
 
 
+def test_lines_have_the_names_of_the_documentation(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["false_alarms.py", "--rounds", "1"])
+    main()
+    names = [line.split(" | ")[0] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert names[::2] == ["| binary, 50 questions", "| shares, 50 questions",
+                          "| mostly same, 50 questions"]  # fmt: skip
+
+
 def test_one_command_gives_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

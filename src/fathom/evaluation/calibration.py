@@ -75,6 +75,7 @@ class CalibrationReport:
         )
         lines = [head, "", "  errors at most   answered   confidence from"]
         lines += [_format_certificate(certificate) for certificate in self.calibration.certificates]
+        lines += [_describe_chance(self.calibration.certificates)]
         lines += ["", "  answered   wrong among them"]
         lines += [f"  {coverage:8.0%}   {risk:.1%}" for coverage, risk in self.risk]
         before = "" if self.ece_before is None else f", {self.ece_before:.3f} before"
@@ -90,6 +91,12 @@ def _format_certificate(certificate: Certificate) -> str:
     if certificate.more is None:
         return f"{rate}   never   too many answers are wrong; more questions would not help"
     return f"{rate}   never   too few questions; about {certificate.more} more might certify it"
+
+
+def _describe_chance(certificates: Sequence[Certificate]) -> str:
+    # All certificates of a calibration have the same `delta`.
+    chance = 100 * (1 - certificates[0].delta)
+    return f"  a certified rate holds with a probability of {chance:.4g}%"
 
 
 def _format_number(value: float | None) -> str:

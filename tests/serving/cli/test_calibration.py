@@ -1,13 +1,16 @@
 """`fathom calibrate` and `fathom feedback`, as they are typed."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.calibration.test_law import CALIBRATION
 from tests.factories import QUESTION
 from tests.serving.cli.test_app import CommandRunner, check_one_line, corpus, run  # noqa: F401 - fixtures
 
-from fathom.calibration.certificate import certify
+from fathom.calibration.certificate import Certificate, certify
+from fathom.serving.cli.calibration import format_calibration
 
 LOOSE = ("--set", "ask.min_confidence=0")
 
@@ -49,6 +52,9 @@ def test_a_calibration_is_made_shown_and_used(run: CommandRunner, questions: str
     assert "errors at most" in output.out
     assert "\n              2%      never" in output.out
     assert "\n            2.4%      never" in output.out
+    assert "  a certified rate holds with a probability of 95%\n" in output.out
+    loose = run("calibrate", questions, "--delta", "0.2", *LOOSE)
+    assert "  a certified rate holds with a probability of 80%\n" in loose.out
     assert "never" in output.out
 
     state = run("status", "--json").json["calibrations"]["adaptive"]
@@ -107,6 +113,20 @@ def test_feedback_reports_its_effect(run: CommandRunner, corpus: Path) -> None: 
         message = "give one of --right, --wrong and --answer TEXT"
         check_one_line(run("feedback", trace, *options), 2, message)
     check_one_line(run("calibrate", "--feedback"), 2, "at least 20")
+
+
+def test_the_status_says_how_likely_a_certified_rate_holds() -> None:
+    calibration = replace(
+        CALIBRATION,
+        certificates=(
+            Certificate(max_error=0.024, delta=0.2, threshold=0.9, questions=10, answered=5),
+        ),
+    )
+    assert format_calibration(calibration).endswith(
+        ": at most 2.4% wrong from 0.90 on (50% answered); each with a probability of 80%"
+    )
+    bare = replace(calibration, certificates=())
+    assert format_calibration(bare).endswith(": no rate of errors certified")
 
 
 def test_too_few_answers_give_no_certificate() -> None:

@@ -137,6 +137,10 @@ def format_calibration(calibration: "Calibration") -> str:
         for certificate in calibration.certificates
         if certificate.threshold is not None
     ]
-    certified = "; ".join(rates) or "no rate of errors certified"
+    outcome = "no rate of errors certified"
+    if rates:
+        # All certificates of a calibration have the same `delta`.
+        chance = 100 * (1 - calibration.certificates[0].delta)
+        outcome = f"{'; '.join(rates)}; each with a probability of {chance:.4g}%"
     strategy = calibration.identity["strategy"]
-    return f"{strategy} is calibrated on {calibration.source} ({counts}): {certified}"
+    return f"{strategy} is calibrated on {calibration.source} ({counts}): {outcome}"
