@@ -343,6 +343,25 @@ def test_an_invalid_file_of_questions_is_refused(tmp_path: Path) -> None:
         load_questions(write_questions(tmp_path, {"_id": "q", "text": "?"}), [])
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"metadata": {"relevent": ["a.md"]}}, "unknown key 'relevent'; did you mean 'relevant'?"),
+        ({"metadata": {"withuot": ["a.md"]}}, "unknown key 'withuot'; did you mean 'without'?"),
+        ({"histroy": []}, "unknown key 'histroy'; did you mean 'history'?"),
+    ],
+)
+def test_a_misspelt_key_of_a_file_of_questions_is_refused(
+    tmp_path: Path, row: dict[str, object], message: str
+) -> None:
+    fine = {"_id": "q1", "text": "?", "answers": ["40"], "metadata": {"author": "me", "page": 3}}
+    assert load_questions(write_questions(tmp_path, fine), []).questions
+    file = write_questions(tmp_path, fine, {**fine, "_id": "q2", **row})
+    with pytest.raises(UsageError) as caught:
+        load_questions(file, [])
+    assert str(caught.value) == f"{file}:2: question 'q2': {message}"
+
+
 def test_answers_of_an_unanswerable_question_are_refused_in_a_file_of_questions(
     tmp_path: Path,
 ) -> None:

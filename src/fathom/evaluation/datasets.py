@@ -4,8 +4,9 @@ import gzip
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -23,6 +24,13 @@ CORPUS_FOLDERS = ("corpus", "documents", "pdfs")
 _CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz")
 _QUESTION_FILES = ("queries.jsonl", "questions.jsonl")
 _QRELS_FILE = "qrels.tsv"
+_KEYS = ("_id", "text", "answers", "metadata", "history")
+_METADATA_KEYS = (
+    "answerable", "in_corpus", "documents", "without", "relevant", "pdfs", "pdfs_present",
+    "wrong_answers", "type", "synthetic", "made",
+)  # fmt: skip
+_ALIKE = 0.8
+"""The similarity from which on an unknown key counts as a misspelt one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +228,11 @@ def _check_consistent(file: Path, entries: Sequence["QuestionEntry"]) -> None:
                 f"{file}:{entry.line}: question {entry.question.id!r} has answers, but "
                 "metadata.answerable is false; remove the answers, or set it to true"
             )
+        if entry.misspelt:
+            raise UsageError(
+                f"{file}:{entry.line}: question {entry.question.id!r}: unknown key "
+                f"{entry.misspelt[0]!r}; did you mean {entry.misspelt[1]!r}?"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,12 +243,14 @@ class QuestionEntry:
         line: The number of the line.
         relevant: The relevant documents.
         has_unused_answers: Whether there are answers although `answerable` is false.
+        misspelt: An unknown key and the known one that it resembles; empty without one.
     """
 
     line: int
     question: DatasetQuestion
     relevant: tuple[str, ...]
     has_unused_answers: bool = False
+    misspelt: Sequence[str] = ()
 
 
 def _parse_entries(file: Path, ids: Mapping[str, str]) -> Iterator[QuestionEntry]:
@@ -260,7 +275,18 @@ def _parse_entries(file: Path, ids: Mapping[str, str]) -> Iterator[QuestionEntry
             relevant=tuple(ids[document] for document in relevant),
             has_unused_answers=bool(row.get("answers"))
             and (row.get("metadata") or {}).get("answerable") is False,
+            misspelt=_find_misspelt_key(row, _KEYS)
+            or _find_misspelt_key(row.get("metadata") or {}, _METADATA_KEYS),
         )
+
+
+def _find_misspelt_key(row: Collection[str], keys: Sequence[str]) -> Sequence[str]:
+    """Return an unknown key with the absent known one that it resembles; empty without one."""
+    absent = [name for name in keys if name not in row]
+    for key in row:
+        if key not in keys and (close := get_close_matches(key, absent, n=1, cutoff=_ALIKE)):
+            return key, close[0]
+    return ()
 
 
 def _check_askable(row: Mapping[str, Any]) -> None:
