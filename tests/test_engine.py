@@ -4,13 +4,16 @@ import asyncio
 import errno
 import json
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Event, Thread, current_thread
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from tests.documents.factories import make_odp
@@ -503,3 +506,57 @@ def test_a_full_disk_is_told_from_an_output_that_cannot_be_written(
         text = f"{engine.directory}: No space left on device; check free space and permissions"
         assert str(caught.value) == text
     assert "output" not in _describe_error(caught.value)[0]
+
+
+WATCHED_QUESTION = """
+import asyncio, sys, threading
+from fathom import Engine
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name in {"langgraph.runtime", "langgraph.graph", "fathom.strategies.naive"}:
+            print(name, threading.current_thread() is threading.main_thread())
+
+async def ask():
+    with Engine.open(sys.argv[1]) as engine:
+        await engine.aask("What do mules carry?", strategy="naive")
+
+sys.meta_path.insert(0, Watch())
+asyncio.run(ask())
+"""
+
+
+def test_the_first_question_of_a_process_leaves_its_event_loop_to_others(tmp_path: Path) -> None:
+    (tmp_path / "mules.txt").write_text("Mules carry salt.")
+    with Engine.open(tmp_path / "index") as engine:
+        engine.ingest([tmp_path / "mules.txt"])
+    imports = subprocess.run(
+        [sys.executable, "-c", WATCHED_QUESTION, str(tmp_path / "index")],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    assert sorted(imports) == [
+        "fathom.strategies.naive False",
+        "langgraph.graph False",
+        "langgraph.runtime False",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stragety": "naive"}, "a question has no option 'stragety'; its options are strategy, "),
+        ({"budget": 3}, "budget: give a Budget, such as Budget(seconds=10), and not 3"),
+    ],
+)
+def test_an_illegal_option_of_a_question_is_named(
+    engine: Engine, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        engine.ask("What do mules carry?", **options)
+
+
+def test_patterns_of_a_source_are_a_list(engine: Engine, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=re.escape("include: give a list of patterns, such as [")):
+        engine.sources.add(str(tmp_path), include="*.md")

@@ -34,7 +34,7 @@ from fathom.ingest.outdated import (
     describe_uncertain_quotes,
 )
 from fathom.redaction import SECRETS
-from fathom.registry import PAPERS, QUESTIONER, REWRITER
+from fathom.registry import PAPERS, QUESTIONER, REWRITER, RegistryEntry
 from fathom.runs.concurrency import (
     run_in_loop,
     run_in_thread,
@@ -539,12 +539,13 @@ class Engine:
         _ = assembly.domain
         if not self.models.is_warm:  # in the background, because importing LangGraph takes as long
             self.executor.submit(self.models.warm_up)
+        name = request.strategy or self.settings.ask.strategy
+        # The event loop answers others while LangGraph is imported.
+        await run_in_thread(self.executor, partial(_import_strategy, find_entry("strategy", name)))
         from fathom.assembly.calibrations import make_asking_rule, make_weigher
         from fathom.ingest.filling import describe_missing_vectors
         from fathom.strategies.run import RunResources, run_strategy
 
-        name = request.strategy or self.settings.ask.strategy
-        find_entry("strategy", name)
         # Loading models is done once, so it must not count as time of the budget.
         if not self.models.is_warm:
             await run_in_thread(self.executor, self.models.warm_up)
@@ -831,6 +832,13 @@ class Engine:
         return maker.make(
             number, kinds=choice.kinds, languages=choice.languages, seed=seed, on_progress=on_made
         )
+
+
+def _import_strategy(entry: RegistryEntry) -> None:
+    """Import a strategy, and the module that runs it, which takes a second or two."""
+    import fathom.strategies.run  # noqa: F401
+
+    entry.load()
 
 
 def _choose_model(settings: "Settings") -> "tuple[Settings, str]":

@@ -1,6 +1,6 @@
 """The request of one question: its text, its conditions on the documents, and its budget."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
@@ -75,11 +75,13 @@ class AskRequest:
             **options: The fields of `AskOptions`.
 
         Raises:
-            UsageError: If the question is empty or too long, a condition or a turn is malformed, or
-                both a strategy and a paper are named.
+            UsageError: If the question is empty or too long, an option is unknown, the budget is no
+                `Budget`, a condition or a turn is malformed, or both a strategy and a paper are
+                named.
         """
         from fathom.retrieval.query import check_question, parse_filters
 
+        _check_options(options)
         check_question(question)
         if options.get("strategy") and options.get("paper"):
             raise UsageError("name a strategy or a paper, not both: a paper names its strategy")
@@ -91,3 +93,19 @@ class AskRequest:
             turns=parse_dialogue(options.get("history", ())),
             listener=options.get("listener"),
         )
+
+
+def _check_options(options: Mapping[str, object]) -> None:
+    """Check the names of options and the type of the budget, which Python itself does not check.
+
+    Raises:
+        UsageError: If an option is unknown, or the budget is no `Budget`.
+    """
+    option_names = AskOptions.__annotations__
+    other_name = next((name for name in options if name not in option_names), None)
+    if other_name is not None:
+        names = ", ".join(option_names)
+        raise UsageError(f"a question has no option {other_name!r}; its options are {names}")
+    budget = options.get("budget")
+    if budget is not None and not isinstance(budget, Budget):
+        raise UsageError(f"budget: give a Budget, such as Budget(seconds=10), and not {budget!r}")

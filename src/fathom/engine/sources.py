@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fathom.engine.documents import NO_LIMITS, Documents
 from fathom.engine.opened_index import OpenedIndex
-from fathom.errors import IndexLocked, IndexMissing, Interrupted
+from fathom.errors import IndexLocked, IndexMissing, Interrupted, UsageError
 from fathom.ingest.sidecars import AddressLimits
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
@@ -61,8 +61,9 @@ class Sources:
             with_secrets: Whether the source may use passwords of this machine.
 
         Raises:
-            UsageError: If the URL, the name or the interval is invalid, the name is taken, a
-                program or extra is missing, or the index is read on behalf of a viewer.
+            UsageError: If the URL, the name or the interval is invalid, patterns are one text, the
+                name is taken, a program or extra is missing, or the index is read on behalf of a
+                viewer.
         """
         from fathom.ingest.sources.interval import parse_interval
         from fathom.ingest.sources.kinds import (
@@ -74,6 +75,9 @@ class Sources:
         from fathom.ingest.sources.store import StoredSource
 
         self._index.refuse_viewer("sources")
+        for option, patterns in (("include", include), ("exclude", exclude)):
+            if isinstance(patterns, str):
+                raise UsageError(f"{option}: give a list of patterns, such as [{patterns!r}]")
         url = normalize_url(url)
         source = StoredSource(
             name=name or make_source_name(url),
