@@ -10,10 +10,10 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from threading import Event, Thread, current_thread
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import pytest
 from tests.documents.factories import make_odp
@@ -560,3 +560,27 @@ def test_an_illegal_option_of_a_question_is_named(
 def test_patterns_of_a_source_are_a_list(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=re.escape("include: give a list of patterns, such as [")):
         engine.sources.add(str(tmp_path), include="*.md")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda _engine: Engine(cast("Any", "index")),
+            "settings: give `load_settings()`, not a str",
+        ),
+        (
+            lambda engine: engine.ask(cast("Any", None)),
+            "the question is of type NoneType; give a text",
+        ),
+        (
+            lambda engine: engine.search("salt", k=cast("Any", "3")),
+            "k = '3': ask for at least 1 hit",
+        ),
+    ],
+)
+def test_an_argument_of_another_type_is_named(
+    engine: Engine, call: Callable[[Engine], object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        call(engine)

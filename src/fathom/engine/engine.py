@@ -102,9 +102,14 @@ class Engine:
             connections: The database connections of another engine, which closes them.
             viewer: The viewer on whose behalf the index is read, as for `open_for`.
             whole_traces: For a viewer, the traces of the engine that reads all documents.
+
+        Raises:
+            UsageError: If the settings are no `Settings`.
         """
         from fathom.settings import Settings  # it brings pydantic, and an import needs none
 
+        if not isinstance(settings, Settings | None):
+            raise UsageError(f"settings: give `load_settings()`, not a {type(settings).__name__}")
         self.settings, self._model_caution = _choose_model(settings or Settings())
         self._make_models = partial(
             _make_models,
@@ -435,7 +440,8 @@ class Engine:
             filters: The conditions on the documents, such as `year>=2020`; all must hold.
 
         Raises:
-            UsageError: If the query is empty or too long, or `k` out of range.
+            UsageError: If the query is no text, empty or too long, or `k` no whole number or out of
+                range.
             IndexMissing: If nothing has been ingested.
             IndexMismatch: If the index was made with another embedder.
         """
@@ -444,8 +450,8 @@ class Engine:
 
         check_question(text)
         count = self.settings.retrieval.k if k is None else k
-        if not 1 <= count <= MOST_HITS:
-            raise UsageError(f"k = {count}: ask for at least 1 hit and at most {MOST_HITS}")
+        if not isinstance(count, int) or not 1 <= count <= MOST_HITS:
+            raise UsageError(f"k = {count!r}: ask for at least 1 hit and at most {MOST_HITS}")
         query = Query(text=text, filters=parse_filters(filters))
         name = retriever or self.settings.retrieval.retriever
         with self.open_snapshot(checked=name != "keyword"):

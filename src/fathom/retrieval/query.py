@@ -27,9 +27,11 @@ def check_question(text: str) -> None:
     """Check that a text can be asked or searched for.
 
     Raises:
-        UsageError: If it is empty, longer than `MAX_CHARS`, not UTF-8, or has more than
+        UsageError: If it is no text, empty, longer than `MAX_CHARS`, not UTF-8, or has more than
             `MAX_MARKS` combining marks in a row.
     """
+    if not isinstance(text, str):
+        raise UsageError(f"the question is of type {type(text).__name__}; give a text")
     # A shell may pass bytes that are not UTF-8; in the text they are lone surrogates.
     try:
         text.encode()

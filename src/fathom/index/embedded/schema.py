@@ -97,9 +97,13 @@ def connect(
             return _connect_to_read(file)
         create_private_file(file)
         connection = _open(f"{file.absolute().as_uri()}?mode=rwc", WRITER_CACHE_KB)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {durability.upper()}")
-        connection.execute("PRAGMA secure_delete = ON")
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {durability.upper()}")
+            connection.execute("PRAGMA secure_delete = ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
 
