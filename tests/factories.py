@@ -159,4 +159,5 @@ def disable_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
         "fathom.ingest.ingest.read_file", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
     )
     monkeypatch.setattr("fathom.ingest.read_ahead.begin_file", lambda *_: None)
+    monkeypatch.setattr("fathom.ingest.read_ahead.check_large_file", lambda *_: None)
     monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())

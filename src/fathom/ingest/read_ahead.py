@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
 from fathom.documents.discover import digest_content
-from fathom.documents.sandbox.parent import Sandbox, begin_file
+from fathom.documents.sandbox.parent import Sandbox, begin_file, check_large_file
 from fathom.index.base import SourceRecord
 from fathom.ingest.survey import ReadablePlace
 from fathom.ingest.workers.base import FileContent, LostTask, ReadFileTask, TaskResult, WorkerPool
@@ -50,9 +50,10 @@ def _read_in_sandbox(
     """Yield the places with their digests, while the sandbox reads the next files."""
     ahead: deque[tuple[ReadablePlace, FileContent]] = deque()
     for place in places:
-        file_read = _digest_file(place.file)
+        file_read = _examine_file(place, sandbox)
         ahead.append((place, file_read))
-        if file_read.error is None and file_read.digest != _get_known_digest(place.record):
+        is_readable = file_read.error is None and file_read.refusal is None
+        if is_readable and file_read.digest != _get_known_digest(place.record):
             begin_file(place.file, sandbox)
         if len(ahead) > MAX_STARTED:
             yield ahead.popleft()
@@ -65,6 +66,22 @@ def _get_known_digest(source: SourceRecord | None) -> str:
     A file that failed is always read again, because the failure may have been temporary.
     """
     return source.digest if source is not None and source.outcome != "failed" else ""
+
+
+def _examine_file(place: ReadablePlace, sandbox: Sandbox) -> FileContent:
+    """Return the digest of a file, or why it gives none.
+
+    No digest is computed of a file that is too large to be read, unless the index has an earlier
+    content of it that could be read.
+    """
+    try:
+        if place.record is None or place.record.outcome in {"failed", "stale"}:
+            check_large_file(place.file, sandbox)
+    except ParseRefusal as refusal:
+        return FileContent(refusal=refusal)
+    except OSError as error:
+        return FileContent(error=error)
+    return _digest_file(place.file)
 
 
 def _digest_file(file: Path) -> FileContent:

@@ -146,7 +146,7 @@ def test_a_half_read_file_does_not_mix_into_the_next(tmp_path: Path) -> None:
     with Sandbox() as sandbox:
         half = read_file(rows, sandbox)
         next(half)
-        half.close()  # type: ignore[attr-defined]
+        half.close()
         assert read_text(write_file(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
 
 

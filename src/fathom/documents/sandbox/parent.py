@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -451,7 +451,7 @@ def begin_file(path: Path, sandbox: Sandbox) -> None:
 
 def read_file(
     path: Path, sandbox: Sandbox, on_page: OnPage = _ignore_page
-) -> Iterator[ParsedDocument | RecordFailure]:
+) -> Generator[ParsedDocument | RecordFailure]:
     """Yield the contents of a file: a document, or a value for each record of a corpus.
 
     Args:
@@ -464,6 +464,20 @@ def read_file(
     """
     _check_readable(path)
     yield from sandbox.parse(path, on_page)
+
+
+def check_large_file(path: Path, sandbox: Sandbox) -> None:
+    """Check that a file above the limit of size gives text, as a corpus can.
+
+    Little of the file is read, and nothing of a file below the limit.
+
+    Raises:
+        OSError: If the file cannot be examined.
+        ParseRefusal: If the file gives no text.
+    """
+    if path.stat().st_size > sandbox.limits.file_bytes:
+        with contextlib.closing(read_file(path, sandbox)) as parts:
+            next(parts, None)
 
 
 def _check_readable(path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.discover import derive_document_id, digest_content
-from fathom.documents.sandbox.parent import Sandbox, read_file
+from fathom.documents.sandbox.parent import Sandbox, check_large_file, read_file
 from fathom.errors import FathomError
 from fathom.ingest.workers.base import (
     ChunkedText,
@@ -75,7 +75,11 @@ class TaskRunner:
         """Read and cut a file, unless its content is the known one."""
         file = Path(task.path)
         try:
+            if not task.known_digest:
+                check_large_file(file, self._sandbox)
             digest = digest_content(file)
+        except ParseRefusal as refusal:
+            return FileContent(refusal=refusal)
         except OSError as error:
             return FileContent(error=error)
         if digest == task.known_digest:
