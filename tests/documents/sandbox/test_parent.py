@@ -49,6 +49,28 @@ def test_files_are_read_one_after_the_other_in_one_process(tmp_path: Path) -> No
             assert read_text(path, sandbox) == f"number {number}"
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("~$report.docx", b"\x04John" + b" " * 158),
+        ("~$report.xlsx", b"\x04John" + b" " * 160),
+        ("Thumbs.db", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600),
+    ],
+)
+def test_a_file_that_a_program_leaves_in_a_folder_is_no_document(
+    name: str, content: bytes, tmp_path: Path
+) -> None:
+    file = write_file(tmp_path, name, content)
+    with Sandbox() as sandbox, pytest.raises(ParseRefusal) as refused:
+        next(read_file(file, sandbox))
+    assert refused.value.outcome == "no_document"
+
+
+def test_a_long_file_is_read_whatever_its_name_begins_with(tmp_path: Path) -> None:
+    with Sandbox() as sandbox:
+        assert read_text(write_file(tmp_path, "~$fees.txt", "fee " * 500), sandbox)
+
+
 def test_reading_only_the_document_of_each_file_takes_one_process(tmp_path: Path) -> None:
     pids = set()
     with Sandbox() as sandbox:

@@ -38,6 +38,8 @@ _TICK_S = 0.05
 _READ_BYTES = 1 << 20
 _SLACK_BYTES = 8_000_000
 _LEAST_COMMAND_BYTES = 1
+_MOST_LOCK_BYTES = 1024
+"""The size of the largest file with which Office marks an open document; theirs have 165 bytes."""
 _PENDING_BYTES = 16_000
 """The size of waiting commands above which no more are sent, in bytes.
 
@@ -494,3 +496,7 @@ def _check_readable(path: Path) -> None:
         raise ParseRefusal("no_document", "not a regular file")
     if not status.st_size:
         raise ParseRefusal("empty", "the file has no bytes")
+    if path.name.startswith("~$") and status.st_size <= _MOST_LOCK_BYTES:
+        raise ParseRefusal("no_document", "marks a document that is open in Office")
+    if path.name.lower() == "thumbs.db":
+        raise ParseRefusal("no_document", "is a store of thumbnails")
