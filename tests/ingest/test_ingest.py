@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from tests.factories import disable_sandbox, drop_privileges, engine_at, open_public_folder
 
+from fathom.documents.base import ParseRefusal
 from fathom.engine import Engine
 from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.embedded.writer import EmbeddedWriter
+from fathom.ingest.places import GONE
 from fathom.ingest.report import IngestReport
 from fathom.ingest.survey import LEADS_OUT
 from fathom.serving.cli.output import format_ingest_report
@@ -164,6 +166,31 @@ def test_a_broken_file_keeps_the_good_version(
         "The new version."
     ]
     assert engine.status().stale == 0
+
+
+@pytest.mark.parametrize(("prune", "is_listed"), [(False, True), (True, False)])
+def test_a_file_removed_before_it_is_read_is_gone_and_not_failed(
+    engine: Engine,
+    write: FileWriter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    prune: bool,
+    is_listed: bool,
+) -> None:
+    write("px/b.md", "Some text.")
+    engine.ingest([tmp_path / "px"])
+    write("px/a.md", "New text.")
+    write("px/b.md", "Other text.")
+
+    def remove_file(path: Path, *_: object) -> Iterable[object]:
+        path.unlink()
+        raise ParseRefusal("failed", "cannot be read: No such file or directory")
+
+    monkeypatch.setattr("fathom.ingest.ingest.read_file", remove_file)
+    report = engine.ingest([tmp_path / "px"], prune=prune)
+    assert report.failed == 0
+    assert [(file.outcome, file.reason) for file in report.files] == [("stale", GONE)] * is_listed
+    assert list_paths(engine, tmp_path) == ["px/b.md"] * is_listed
 
 
 def test_a_good_version_that_returns_is_no_longer_stale(engine: Engine, write: FileWriter) -> None:

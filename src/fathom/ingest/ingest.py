@@ -218,7 +218,17 @@ class Ingester:
         try:
             self._read_file(readable, digest, content)
         except ParseRefusal as refusal:
-            self._refuse(place, digest, refusal.outcome, refusal.reason)
+            if self._has_vanished(place):
+                self._gone.add(place)
+            else:
+                self._refuse(place, digest, refusal.outcome, refusal.reason)
+
+    def _has_vanished(self, place: str) -> bool:
+        """Return whether a file that could not be read was removed after its digest was computed.
+
+        False for a file of an index to replace, whose document is copied, and for a corpus file.
+        """
+        return self._before is None and not self._files.is_corpus(place) and is_gone(place)
 
     def _note_unreadable(self, place: str, error: OSError) -> None:
         """Note a file that cannot be read, or that was removed after it was listed."""
