@@ -51,6 +51,18 @@ def test_rules_are_kept_and_count_for_files_that_come_later(
             viewer.close()
 
 
+def test_a_rule_that_a_renamed_document_left_is_named_once(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+) -> None:
+    (corpus / "readers.toml").write_text(RULES)
+    run("ingest", str(corpus), "--readers", str(corpus / "readers.toml"))
+    assert "matches" not in run("ingest", str(corpus)).err
+    (corpus / "fees.md").rename(corpus / "prices.md")
+    assert f"rights: no document matches {corpus}/fees*" in run("ingest", str(corpus)).err
+    assert "matches" not in run("ingest", str(corpus)).err
+
+
 def test_rules_may_begin_with_the_mark_of_a_text_of_windows(tmp_path: Path) -> None:
     file = tmp_path / "readers.toml"
     file.write_text(f"\ufeff{RULES.strip()}", encoding="utf-8")

@@ -5,6 +5,7 @@ import gc
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from fathom import __version__
-from fathom.errors import Interrupted
+from fathom.errors import FathomError, Interrupted
 from fathom.registry import PAPERS
 from fathom.serving.cli import documents, questions, traces, training
 from fathom.serving.cli.ask import ask
@@ -178,6 +179,7 @@ def ingest(
     def ingest_once(engine: "Engine") -> None:
         # With --watch only the first round rebuilds; later rounds update the new index.
         anew = rebuild and not failure_counts
+        unused = set() if readers else _list_unused_patterns(engine)
         with (
             show_ingest_progress(verbose=verbose) as on_progress,
             InterruptibleProgress(on_progress, anew=anew) as progress,
@@ -191,8 +193,9 @@ def ingest(
                 on_progress=progress,
             )
         failure_counts.append(outcome.failed)
-        for rule in engine.documents.list_unused_rules() if readers else ():
-            sys.stderr.write(f"fathom: --readers {readers}: no document matches {rule.pattern}\n")
+        place = f"--readers {readers}: " if readers else "rights: "
+        for pattern in sorted(_list_unused_patterns(engine) - unused):
+            sys.stderr.write(f"fathom: {place}no document matches {pattern}\n")
         if report is not None:
             text = json.dumps(asdict(outcome), ensure_ascii=False, indent=1)
             report.write_text(f"{text}\n", encoding="utf-8")
@@ -210,6 +213,14 @@ def ingest(
             ingest_once(engine)
     # With --watch the last round counts: a file that failed before may be repaired since.
     return 6 if failure_counts[-1] else 0
+
+
+def _list_unused_patterns(engine: "Engine") -> set[str]:
+    """Return the patterns of the rules of rights that match no document; none without an index."""
+    # The ingestion itself tells why an index cannot be read, and a rebuild replaces it.
+    with suppress(FathomError):
+        return {rule.pattern for rule in engine.documents.list_unused_rules()}
+    return set()
 
 
 # The help has this order, in which the commands that everybody needs come first.
