@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fathom.documents.discover import (
+    READERS_FILE,
     FileFilter,
     digest_content,
     discover_files,
@@ -80,7 +81,10 @@ class Sidecars:
             stored: The rules of the index, also those of earlier sidecars.
         """
         existing = [root for root in roots if os.path.lexists(root)]
-        files = discover_files(existing, file_filter)
+        files = list(discover_files(existing, file_filter))
+        for sidecar in _list_lone_sidecars(existing, files):
+            document = sidecar.name.removesuffix(f".{READERS_FILE}")
+            LOG.warning("%s: no document %s is beside it; rename both together", sidecar, document)
         rules = [_read_rule(file) for file in files if os.path.lexists(locate_sidecar(file))]
         present = frozenset(rule.pattern for rule in rules)
         below = select_outermost(map(format_path, roots))
@@ -135,6 +139,19 @@ class Sidecars:
             return False
         is_away = file.is_absolute() and not os.path.lexists(file)  # addresses are not absolute
         return not self.is_whole or is_away or os.path.lexists(locate_sidecar(file))
+
+
+def _list_lone_sidecars(roots: Iterable[Path], files: Iterable[Path]) -> list[Path]:
+    """Return the sidecars, in folders of some files, whose document is not there.
+
+    A document that was renamed without its sidecar is limited by it no longer.
+    """
+    folders = {*(root for root in roots if root.is_dir()), *(file.parent for file in files)}
+    sidecars = [file for folder in folders for file in folder.glob(f"?*.{READERS_FILE}")]
+    # A document in another form of Unicode has no sidecar either: its name must be the same.
+    documents = (str(file).removesuffix(f".{READERS_FILE}") for file in sidecars)
+    pairs = zip(sidecars, documents, strict=True)
+    return sorted(file for file, document in pairs if not os.path.lexists(document))
 
 
 def _is_current(index: IndexReader, place: str) -> bool:

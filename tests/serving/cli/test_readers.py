@@ -157,6 +157,29 @@ def test_a_file_beside_a_document_counts_from_the_next_ingestion(
         assert len(list_paths(engine)) == 1
 
 
+def test_a_sidecar_whose_document_was_renamed_is_named(
+    run: CommandRunner,  # noqa: F811
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "pay.md").write_text("# Pay\n\nAna earns 40 crowns.\n")
+    (folder / "pay.md.readers.toml").write_text('readers = ["hr"]\n')
+    (folder / "readers.toml").write_text(FOR_ALL)
+    assert run("ingest", str(folder), "--readers", str(folder / "readers.toml")).code == 0
+    assert not caplog.messages
+    (folder / "pay.md").rename(folder / "wages.md")
+    assert run("ingest", str(folder)).code == 0
+    sidecar = folder / "pay.md.readers.toml"
+    message = f"{sidecar}: no document pay.md is beside it; rename both together"
+    assert message in caplog.messages
+    caplog.clear()
+    (folder / "pay.md.readers.toml").rename(folder / "wages.md.readers.toml")
+    assert run("ingest", str(folder)).code == 0
+    assert not caplog.messages
+
+
 def test_a_document_whose_readers_come_during_an_ingestion_waits_for_the_next(
     tmp_path: Path,
 ) -> None:
