@@ -263,6 +263,217 @@ def test_a_thing_whose_existence_was_asked_for_is_the_topic(
     assert complete_question(question, make_turns(before)) == standalone
 
 
+@pytest.mark.parametrize(
+    ("before", "answer", "question", "standalone"),
+    [
+        (
+            "What is the fee for a parking permit?",
+            "It is 40 euros a year.",
+            "How long does it take?",
+            "How long does a parking permit take?",
+        ),
+        (
+            "What is the fee for a parking permit?",
+            "It is 40 euros a year.",
+            "How long is it valid?",
+            "How long is a parking permit valid?",
+        ),
+        (
+            "What is the fee for a parking permit?",
+            "It is 40 euros a year.",
+            "How do I apply?",
+            "How do I apply (a parking permit)?",
+        ),
+        (
+            "What is the fee for a parking permit?",
+            "It is 40 euros a year.",
+            "Where can I get one?",
+            "Where can I get a parking permit?",
+        ),
+        (
+            "What is the fee for a parking permit?",
+            "It is 40 euros a year.",
+            "Can it be extended?",
+            "Can a parking permit be extended?",
+        ),
+        (
+            "When does the library open on Saturday?",
+            "It opens at ten.",
+            "How can I join?",
+            "How can I join (the library)?",
+        ),
+        (
+            "Does the mill have parking?",
+            "Yes, for twenty cars.",
+            "How much does it cost?",
+            "How much does parking of the mill cost?",
+        ),
+        (
+            "How many days of annual leave do employees get?",
+            "25 days.",
+            "And part-time staff?",
+            "How many days of annual leave do part-time staff get?",
+        ),
+        (
+            "How many days of annual leave do employees get?",
+            "25 days.",
+            "Can unused days be carried over?",
+            "Can unused days be carried over (annual leave)?",
+        ),
+        (
+            "How many days of annual leave do employees get?",
+            "25 days.",
+            "Who approves it?",
+            "Who approves annual leave?",
+        ),
+        (
+            "What was the revenue of Apple in 2023?",
+            "383 billion dollars.",
+            "What about net income?",
+            "What was the net income of Apple in 2023?",
+        ),
+        (
+            "How do I reset my password?",
+            "Open the settings and choose Reset.",
+            "How often must I do that?",
+            "How often must I reset my password?",
+        ),
+        (
+            "How do I reset my password?",
+            "Open the settings and choose Reset.",
+            "How long must it be?",
+            "How long must my password be?",
+        ),
+        (
+            "What is the warranty of the X200 printer?",
+            "Two years.",
+            "And the X300?",
+            "What is the warranty of the X300 printer?",
+        ),
+        (
+            "What is the warranty of the X200 printer?",
+            "Two years.",
+            "Does it print in color?",
+            "Does the X200 printer print in color?",
+        ),
+        (
+            "What is the warranty of the X200 printer?",
+            "Two years.",
+            "Does it cover the toner?",
+            "Does the warranty of the X200 printer cover the toner?",
+        ),
+        (
+            "What is the warranty of the X200 printer?",
+            "Two years.",
+            "What about toner cartridges?",
+            "What is the warranty of toner cartridges?",
+        ),
+        (
+            "Where is the meeting on Friday?",
+            "In room 204.",
+            "Who is attending?",
+            "Who is attending (the meeting on Friday)?",
+        ),
+        (
+            "Which supplier delivers the paper?",
+            "Nordic Paper Ltd.",
+            "What is their phone number?",
+            "What is Nordic Paper Ltd's phone number?",
+        ),
+        (
+            "Berapa biaya izin usaha?",
+            "Rp 500.000.",
+            "Berapa lama prosesnya?",
+            "Berapa lama proses izin usaha?",
+        ),
+        (
+            "Berapa biaya izin usaha?",
+            "Rp 500.000.",
+            "Siapa yang menerbitkannya?",
+            "Siapa yang menerbitkan izin usaha?",
+        ),
+        (
+            "Berapa biaya izin usaha?",
+            "Rp 500.000.",
+            "Apakah bisa diperpanjang?",
+            "Apakah bisa diperpanjang (izin usaha)?",
+        ),
+        ("Kapan perpustakaan buka?", "Pukul 08.00.", "Kapan tutup?", "Kapan tutup (perpustakaan)?"),
+        (
+            "Kapan perpustakaan buka?",
+            "Pukul 08.00.",
+            "Apakah ada tempat parkir?",
+            "Apakah ada tempat parkir (perpustakaan)?",
+        ),
+        (
+            "Siapa direktur PT Maju?",
+            "Budi Santoso.",
+            "Dan sekretarisnya?",
+            "Siapa sekretaris PT Maju?",
+        ),
+        (
+            "Into which bin does garden waste go?",
+            "The brown one.",
+            "And paper?",
+            "Into which bin does paper go?",
+        ),
+        (
+            "What is the pay of apprentices in the third year?",
+            "900.",
+            "How many days of leave do they get then?",
+            "How many days of leave do apprentices get in the third year?",
+        ),
+        (
+            "What is the deadline for the tax return?",
+            "31 July.",
+            "What happens if I miss it?",
+            "What happens if I miss the deadline for the tax return?",
+        ),
+        ("What is the price of salt?", "2.", "Did it rise?", "Did the price of salt rise?"),
+        (
+            "What is the deadline for the form?",
+            "",
+            "Can it be extended?",
+            "Can the deadline for the form be extended?",
+        ),
+        (
+            "Does the inn offer breakfast?",
+            "Yes.",
+            "Does it have a pool?",
+            "Does the inn have a pool?",
+        ),
+        (
+            "Does the health cover include dental care?",
+            "",
+            "Who pays for it?",
+            "Who pays for the health cover?",
+        ),
+        (
+            "Apa syarat pembuatan KTP?",
+            "KK.",
+            "Kalau hilang bagaimana?",
+            "Bagaimana kalau hilang (pembuatan KTP)?",
+        ),
+        (
+            "Siapa kepala dinas pendidikan?",
+            "",
+            "Dan wakilnya?",
+            "Siapa wakil kepala dinas pendidikan?",
+        ),
+    ],
+)
+def test_a_follow_up_asks_for_the_thing_that_fits_its_predicate(
+    before: str, answer: str, question: str, standalone: str
+) -> None:
+    assert complete_question(question, make_turns(before, answer)) == standalone
+
+
+def test_a_short_question_that_names_its_topic_stays() -> None:
+    history = make_turns("When does the library open on Saturday?", "At ten.")
+    for question in ("How do I reset my password?", "What is a SIUP licence?", "Who wrote Dune?"):
+        assert complete_question(question, history) == question
+
+
 def test_follow_ups_are_completed_one_after_another() -> None:
     history = make_turns("What is the capital of France?", "Paris.", "And Norway?", "Oslo.")
     assert complete_question("And Peru?", history) == "What is the capital of Peru?"

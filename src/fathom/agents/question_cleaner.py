@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fathom.agents.rewriter import drop_politeness
 from fathom.jsonable import Json
-from fathom.question.followup import has_question_word
+from fathom.question.incomplete import has_question_word
 from fathom.question.question import Question
 from fathom.question.spelling import Speller, apply_corrections
 from fathom.runs.context import RunContext

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from fathom.question.attributes import get_attribute_owner
 from fathom.text.entities import find_names
 from fathom.text.language import detect_language, load_stop_words, split_set
 
@@ -72,6 +73,21 @@ _PLACE_THERE_ID = re.compile(
 )
 _OPENING_THERE_ID = re.compile(rf"^{_EXISTS_ID}\s+(?-i:[a-z])", re.IGNORECASE)
 _INDEFINITE = re.compile(r"an?\s+", re.IGNORECASE)
+_NOUNS_IN_ED = split_set("speed need seed feed breed bed shed weed creed greed steed reed")
+_NOUNS_IN_EN = (
+    r"(?:garden|kitchen|(?:wo)?men|children|citizen|chicken|oxygen|linen|green|ten|seven)"
+)
+_OFFERS = split_set(
+    "have offer provide serve sell lend rent accept allow need require use cover include contain "
+    "support employ produce deliver own run make pay give hold get "
+)
+"""Verbs that follow the subject of a question with "does": "does the hotel offer breakfast"."""
+_ACT = re.compile(r"(?P<verb>\w+ing)\s+(?:(?:for|to|with)\s+)?(?P<thing>(?:an?|the|my|our)\s+.+)")
+"""An act and the thing that it is done to: "applying for a permit"."""
+_DOUBLED = re.compile(
+    r"(?:[^aeiou]*[aeiou][bdgklmnprt]|.*(?:submit|commit|permit|refer|begin|forget|reset|cancel))"
+)
+"""The verbs that double their last letter before "-ing": "reset", "plan"."""
 _LOOSE_END = re.compile(rf"{_PREPOSITION}|{_QUESTION_WORD_ID}", re.IGNORECASE)
 _OPENING_ID = re.compile(
     rf"^(?:(?:{_PREPOSITION}|setiap|jam|hari|pukul|tahun|bulan|tanggal|sejak|sampai)\s+){{0,2}}"
@@ -137,7 +153,9 @@ class PriorQuestion:
         if self.is_indonesian:
             return match.group()
         rest = self.text[match.end() :]
-        counted = re.match(rf"(?:\s+(?!{_AUX}\b|{_PREPOSITION}\b)[\w'-]+)*(?=\s+{_AUX}\b)", rest)
+        counted = re.match(
+            rf"(?:\s+(?!{_AUX}\b|(?!of\b){_PREPOSITION}\b)[\w'-]+)*(?=\s+{_AUX}\b)", rest
+        )
         if counted is None and match.group().lower().endswith("many"):
             # "how many men work": no auxiliary follows the noun, so one word is taken.
             counted = re.match(r"\s+[\w-]+", rest)
@@ -200,6 +218,9 @@ class PriorQuestion:
     @cached_property
     def plural_topic(self) -> str:
         """The phrase that "they" may stand for: a plural in the question, else its topic."""
+        subject = self._answered_subject
+        if subject:
+            return subject
         counted = self.counted_noun
         # Units of time are counted, but "they" does not refer to them.
         if counted.endswith("s") and not re.search(r"\b(?:hours|days|years|weeks)$", counted):
@@ -216,6 +237,44 @@ class PriorQuestion:
             re.IGNORECASE,
         )
         return [match.group().strip() for match in matches]
+
+    @cached_property
+    def thing(self) -> str:
+        """The thing that "it" mostly stands for; the topic if the rules find no other.
+
+        It is the owner of an attribute ("the fee for a permit"), the object of an act ("applying
+        for a permit") or what is counted ("days of annual leave").
+        """
+        counted = self.counted_noun.partition(" of ")[2]
+        if counted:
+            return counted
+        act = _ACT.fullmatch(self.topic) if self.act else None
+        if act:
+            return act["thing"]
+        return get_attribute_owner(self.topic, is_indonesian=self.is_indonesian)
+
+    @cached_property
+    def offered_thing(self) -> str:
+        """The object of a question for what a thing has: "parking of the mill"; else empty."""
+        subject = self.topic
+        verb, _, offered = self._words_after_verb[len(subject) :].strip().partition(" ")
+        if self.opening or verb.lower() not in _OFFERS or not offered or not subject:
+            return ""
+        return f"{offered} of {subject}"
+
+    @cached_property
+    def _answered_subject(self) -> str:
+        """The name in the answer to a question for its own subject: "Which firm delivers paper"."""
+        if not re.match(r"(?:who|which)\b", self.text, re.IGNORECASE) or self._words_after_verb:
+            return ""
+        names = [name for name in _list_names(self.answer) if name not in self.question]
+        return next((name for name in names if " " in name), names[0] if names else "")
+
+    @cached_property
+    def act(self) -> str:
+        """The act that the question asks about, such as "apply for a permit"; may be empty."""
+        doer = re.match(r"(?:i|we|you|one)\s+(?=\w)", self._words_after_verb, re.IGNORECASE)
+        return self._words_after_verb[doer.end() :] if doer else ""
 
     @property
     def person(self) -> str:
@@ -309,7 +368,7 @@ class PriorQuestion:
             return f"{_form_gerund(doing[1].lower())}{after[doing.end() :]}"
         # "how many trees were brought down by the storm": the topic is the storm.
         if self.counted_noun and re.match(
-            rf"(?:\w+ly\s+)?(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b", after
+            rf"(?:\w+ly\s+)?(?!{_NOUNS_IN_EN}\b)(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b", after
         ):
             return _find_object(after) or self.counted_noun
         there = _THERE.match(after)
@@ -340,6 +399,8 @@ def _take_existing_thing(text: str) -> str:
 
 def _form_gerund(verb: str) -> str:
     """Return the form in -ing of a verb: "apply" gives "applying"."""
+    if _DOUBLED.fullmatch(verb):
+        return f"{verb}{verb[-1]}ing"
     return f"{verb[:-1] if verb.endswith('e') and not verb.endswith('ee') else verb}ing"
 
 
@@ -403,6 +464,9 @@ def _take_noun_phrase(text: str, *, bare_verb: bool) -> str:
     tokens = [token.group() for token in _TOKEN.finditer(text)]
     while len(tokens) > 1 and re.fullmatch(_PREPOSITION, tokens[-1].lower()):
         tokens.pop()
+    verb_at = _find_offer(tokens) if bare_verb else 0
+    if verb_at:
+        return " ".join(tokens[:verb_at])
     if bare_verb and _ends_in_verb(tokens):
         return " ".join(tokens[:-1])
     size = 1
@@ -412,6 +476,16 @@ def _take_noun_phrase(text: str, *, bare_verb: bool) -> str:
     while size > 1 and tokens[size - 1].lower() in _DETERMINERS | _NOUN_PREPOSITIONS:
         size -= 1
     return " ".join(tokens[:size])
+
+
+def _find_offer(tokens: Sequence[str]) -> int:
+    """Return the index of a verb such as "offer" after a short subject; 0 without one.
+
+    The last of several such words counts: in "does the health cover include" it is "include".
+    """
+    start = 2 if tokens and tokens[0].lower() in _DETERMINERS else 1
+    at = next((n for n in range(start, min(len(tokens) - 1, 5)) if tokens[n] in _OFFERS), 0)
+    return at + 1 if at and at + 2 < len(tokens) and tokens[at + 1] in _OFFERS else at
 
 
 def _ends_in_verb(tokens: Sequence[str]) -> bool:
@@ -447,7 +521,7 @@ def _ends_phrase(tokens: Sequence[str], at: int, *, bare_verb: bool) -> bool:
     if re.fullmatch(rf"{_AUX}|{_PREPOSITION}|{_IRREGULAR}", word):
         return True
     # After an article a participle is an adjective: "the revised plan".
-    if word.endswith("ed"):
+    if word.endswith("ed") and word not in _NOUNS_IN_ED:
         return before.lower() not in _DETERMINERS
     # A word before an article, a preposition or the end of the text is likely a verb.
     verbal = not after or after in _DETERMINERS or bool(re.fullmatch(_PREPOSITION, after))

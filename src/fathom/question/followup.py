@@ -9,10 +9,18 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from fathom.question.antecedents import ASKS_ATTRIBUTE, PriorQuestion
+from fathom.question.attributes import is_attribute, make_indefinite, speaks_of_attribute
 from fathom.question.clauses import find_mentions
 from fathom.question.conversation import DialogueTurn
+from fathom.question.incomplete import (
+    AUX,
+    QUESTION_WORD_ID,
+    has_question_word,
+    leaves_out_topic,
+    list_content_words,
+)
 from fathom.text.entities import find_names
-from fathom.text.language import load_stop_words, split_set
+from fathom.text.language import split_set
 
 _LEAD = re.compile(
     r"^\W*(?:(?:and|but|so|then|ok(?:ay)?|also|dan|lalu|terus|kemudian|tapi|tetapi|nah|oke|"
@@ -20,19 +28,6 @@ _LEAD = re.compile(
     r"(?:(?:what|how) about\b|what if it is\b|bagaimana (?:dengan|kalau|jika)\b|gimana (?:dengan|"
     r"kalau)\b|kalau\b|untuk\b(?=[^?]{1,60}\?*$)|(?:and|but|then|so|dan|lalu|terus|kemudian|tapi|"
     r"sedangkan)\b)?[\s,]*",
-    re.IGNORECASE,
-)
-_AUX = (
-    r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|may|might|must|shall|should|will|"
-    r"would)"
-)
-_QUESTION_WORD_ID = (
-    r"(?:apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|(?:di|ke)?mana(?:kah)?|berapa(?:kah)?|mengapa|"
-    r"kenapa|bagaimana(?:kah)?|seberapa)"
-)
-_QUESTION_WORD = re.compile(
-    rf"\b(?:(?:what|which|who|whom|whose|when|where|why|how)|{_QUESTION_WORD_ID})\b"
-    rf"|^{_AUX}\b",
     re.IGNORECASE,
 )
 _BARE_QUESTION = re.compile(
@@ -51,8 +46,6 @@ _MOST_WORDS = 7
 """The largest number of words of a follow-up without a question word."""
 _LONGEST = 400
 """The largest number of characters of a follow-up; a longer question names its own topic."""
-_HOLLOW_WORDS = 2
-"""The largest number of content words of a question that leaves out its topic."""
 _NYA_WORDS = split_set(
     "hanya punya tanya bertanya biasanya sebaiknya sebenarnya seharusnya misalnya akhirnya "
     "umumnya khususnya tentunya rupanya sepertinya selanjutnya sebelumnya sesudahnya "
@@ -86,11 +79,6 @@ def complete_question(question: str, turns: Sequence[DialogueTurn]) -> str:
     return resolve_question(question, before)
 
 
-def has_question_word(text: str) -> bool:
-    """Return whether a text contains a question word or begins with an auxiliary verb."""
-    return _QUESTION_WORD.search(text) is not None
-
-
 def resolve_question(question: str, before: PriorQuestion | None) -> str:
     """Return a question completed from the one before it; unchanged if it is no follow-up.
 
@@ -117,7 +105,7 @@ def resolve_question(question: str, before: PriorQuestion | None) -> str:
     completed = _spell_out_references(bare, before)
     if (
         completed == bare
-        and (has_lead or _is_hollow(bare))
+        and (has_lead or leaves_out_topic(bare))
         and not _has_name(bare)
         and before.topic
     ):
@@ -138,13 +126,22 @@ def _add_topic(bare: str, before: PriorQuestion) -> str:
     """
     if before.owner and _BARE_ATTRIBUTE.fullmatch(bare):
         return f"{bare} of {before.owner}"
-    return f"{bare} ({before.topic})"
+    return f"{bare} ({before.topic if before.act else _choose_thing(before, bare)})"
 
 
 def _form_question(text: str) -> str:
     """Return a text with single blanks, a capital at its start and a question mark."""
     text = " ".join(text.split())
     return f"{text[:1].upper()}{text[1:]}?"
+
+
+_ROLE_ID = re.compile(r"(?!wakil|istri|suami|anak|ayah|ibu|peng)([^\W\d_]{3,})nya", re.IGNORECASE)
+"""Another role of the same body, "sekretarisnya", but no relative or deputy of the person."""
+_CASE_ID = re.compile(
+    r"(?:(?:sudah|belum|tidak)\s\w+|ter\w{4,}|hilang|rusak|batal|gagal|lupa|telat|sakit)",
+    re.IGNORECASE,
+)
+"""An event that may befall the topic: "Kalau hilang bagaimana?"."""
 
 
 def _resolve_fragment(bare: str, before: PriorQuestion, *, has_lead: bool) -> str:
@@ -155,6 +152,11 @@ def _resolve_fragment(bare: str, before: PriorQuestion, *, has_lead: bool) -> st
         before: The question before it.
         has_lead: Whether it began with words such as "and" or "what about".
     """
+    role = _ROLE_ID.fullmatch(bare)
+    if role and before.owner and before.is_indonesian:
+        return _form_question(f"{before.opening} {role[1]} {before.owner}")
+    if _CASE_ID.fullmatch(bare) and before.is_indonesian:
+        return _form_question(f"bagaimana kalau {bare} ({before.thing})")
     if has_lead or _is_fragment(bare):
         return _replace_in_question(bare, before) if _is_short(bare) else ""
     completed = _spell_out_references(bare, before)
@@ -177,23 +179,6 @@ def _is_fragment(bare: str) -> bool:
     return bool(re.match(r"(?:in|on|at|for|from|to|by|di|ke|dari|pada|untuk|hari)\s", bare, re.I))
 
 
-def _is_hollow(bare: str) -> bool:
-    """Return whether a question leaves out its topic: "Disimpan di mana", "Is there parking"."""
-    # A phrase with a preposition specifies the noun before it ("the fee of a permit"), so only the
-    # end counts.
-    end = re.split(r"\b(?:of|in|for|with|between|on)\s", bare, flags=re.I)[-1]
-    definite = re.search(r"\b(?:the|any|there)\b", end, re.I)
-    verb = re.match(r"(?:di|ter|ber|me)\w{4,}\b", bare, re.IGNORECASE)
-    return bool(definite or verb) and len(_list_content_words(bare)) <= _HOLLOW_WORDS
-
-
-def _list_content_words(text: str) -> list[str]:
-    """Return the content words of a text, without question words."""
-    small = load_stop_words("en") | load_stop_words("id")
-    words = (word for word in _WORD.findall(text.lower()) if not _QUESTION_WORD.fullmatch(word))
-    return [word for word in words if word not in small]
-
-
 # Fragments: their words replace words of the same kind in the question before.
 
 _NUMBERED = re.compile(r"\b([^\W\d_]+)\s+(\d+)\b")
@@ -212,7 +197,7 @@ _KINDS = tuple(
     )
 )
 _ENDS = re.compile(
-    rf"(?<!\s)\s+(?={_AUX}\b|(?:be|been|in|on|at|to|from|for|by|with|of|during|after|before|opened|closed|"
+    rf"(?<!\s)\s+(?={AUX}\b|(?:be|been|in|on|at|to|from|for|by|with|of|during|after|before|opened|closed|"
     r"filled|stored|kept|cost|costs|di|ke|dari|pada|untuk|selama|saat|oleh|setelah|sebelum|"
     r"(?:di|ter|ber|me)\w{4,}|buka|tutup|tiba)\b)|[?,]|$",
     re.IGNORECASE,
@@ -321,12 +306,19 @@ def _replace_by_name(part: str, before: PriorQuestion) -> str:
 def _replace_by_count(part: str, before: PriorQuestion) -> str:
     """Replace the counted noun of the question before: "What about women?"; else return ""."""
     counted = before.counted_noun
-    if not counted or " " in part or _UNIT.search(counted) or not part.endswith(("s", "en")):
+    if (
+        not counted
+        or " " in part
+        or _UNIT.search(counted.partition(" of ")[0])
+        or not part.endswith(("s", "en"))
+    ):
         return ""
     at = before.text.find(counted)
     return _splice(before.text, (at, at + len(counted)), part)
 
 
+_ARTICLE = re.compile(r"(?:the|an?)\s", re.IGNORECASE)
+_LAST_ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)
 _MEASURING = re.compile(
     r"^how (?:long|often|old|far|deep|high|big|large|heavy|soon|fast|wide|tall)", re.IGNORECASE
 )
@@ -342,6 +334,10 @@ def _replace_by_topic(part: str, before: PriorQuestion) -> str:
     if _ADVERB.match(part) or not topic or at < 0:
         return ""
     head, of, owner = topic.partition(" of ")
+    if of and not part.lower().startswith("the ") and is_attribute(part):
+        part = f"the {part}"
+    elif of and is_attribute(head) and not part.lower().startswith("the "):
+        return _splice(before.text, (at + len(head + of), at + len(topic)), part)
     if of and part.lower().startswith("the "):
         # "How long is the warranty" measures what another attribute has not.
         asks = _MEASURING.sub("What", before.text[:at])
@@ -352,8 +348,11 @@ def _replace_by_topic(part: str, before: PriorQuestion) -> str:
 
 
 def _splice(text: str, span: tuple[int, int], words: str) -> str:
-    """Return a text with other words in place of the span from start to end."""
-    return f"{text[: span[0]]}{words}{text[span[1] :]}"
+    """Return a text with other words in place of the span from start to end, and one article."""
+    start = text[: span[0]]
+    if _ARTICLE.match(words):
+        start = _LAST_ARTICLE.sub("", start)
+    return f"{start}{words}{text[span[1] :]}"
 
 
 def _replace_question_word(asking: str, before: PriorQuestion) -> str:
@@ -364,23 +363,51 @@ def _replace_question_word(asking: str, before: PriorQuestion) -> str:
 
 # References: pronouns and nouns, which are replaced by the words that they stand for.
 
-Antecedent = Callable[[PriorQuestion], str]
-"""A function that returns the words that a pronoun stands for; empty if there are none."""
+Antecedent = Callable[[PriorQuestion, str], str]
+"""A function that returns the words that a pronoun of a question stands for; may be empty."""
 _END = r"(?=\s*$|\s+(?:then|too|also|now|exactly|still)\s*$)"
 _NEXT = (
-    rf"(?=\s+(?:{_AUX}|be|been|cost|costs|happen|happens|take|takes|mean|means|work|works|apply|open|close|last|"
+    rf"(?=\s+(?:{AUX}|be|been|cost|costs|happen|happens|take|takes|mean|means|work|works|apply|open|close|last|"
     r"valid|in|on|at|for|from|to|by|of|with|per|\w+ed)\b|\s*$)"
 )
 
 
-def _form_topic_possessive(before: PriorQuestion) -> str:
-    """Return the topic of the question before in the possessive; empty without a topic."""
-    return _form_possessive(before.topic)
+_SPEAKS_OF_OFFER = re.compile(
+    r"\b(?:cost|costs|free|much|many|served|open|close|included|available|expensive|cheap|paid|charged|"
+    r"use|used|book|reserve|reserved)\b",
+    re.IGNORECASE,
+)
+"""The predicates that speak of what a thing has: "Is it free?" after "Does it have parking?"."""
+_DO_IT = re.compile(r"\bdo\s+(?:it|that|this|so)\b", re.IGNORECASE)
+_SPEAKS_OF_ACT = re.compile(
+    r"\b(?:it|that|this)\s+(?:take|takes|cost|costs|work|works|happen|happens)\b", re.IGNORECASE
+)
+"""The predicates that speak of an act: "How long does it take?"."""
 
 
-def _form_person_possessive(before: PriorQuestion) -> str:
+def _choose_thing(before: PriorQuestion, question: str) -> str:
+    """Return the thing that "it" stands for: what fits the predicate of the question."""
+    if _SPEAKS_OF_OFFER.search(question) and before.offered_thing:
+        return before.offered_thing
+    if before.act:
+        return before.topic if _SPEAKS_OF_ACT.search(question) else before.thing
+    speaks_of_topic = not before.counted_noun and speaks_of_attribute(question, before.topic)
+    return before.topic if speaks_of_topic else before.thing
+
+
+def _form_thing_possessive(before: PriorQuestion, question: str) -> str:
+    """Return the thing that "its" stands for, in the possessive; empty without one."""
+    return _form_possessive(_choose_thing(before, question))
+
+
+def _form_person_possessive(before: PriorQuestion, _question: str) -> str:
     """Return the person of the question before in the possessive; empty without one."""
     return _form_possessive(before.person)
+
+
+def _form_plural_possessive(before: PriorQuestion, _question: str) -> str:
+    """Return what "their" stands for, in the possessive; empty without an antecedent."""
+    return _form_possessive(before.plural_topic)
 
 
 def _form_possessive(name: str) -> str:
@@ -388,36 +415,62 @@ def _form_possessive(name: str) -> str:
     return f"{name}'s" if name else ""
 
 
-def _find_time(before: PriorQuestion) -> str:
+def _choose_example(before: PriorQuestion, _question: str) -> str:
+    """Return what "one" stands for: "a parking permit" after "the fee for a parking permit"."""
+    return make_indefinite(before.thing) if before.thing and not _has_name(before.thing) else ""
+
+
+def _find_time(before: PriorQuestion, _question: str) -> str:
     """Return the time of the question before, else its topic in brackets; may be empty."""
     return before.time or (f"({before.topic})" if before.topic else "")
+
+
+def _find_person(before: PriorQuestion, _question: str) -> str:
+    return before.person
+
+
+def _find_plural(before: PriorQuestion, _question: str) -> str:
+    return before.plural_topic
+
+
+def _find_topic(before: PriorQuestion, _question: str) -> str:
+    return before.topic
+
+
+def _find_place(before: PriorQuestion, _question: str) -> str:
+    return before.place
 
 
 _ENGLISH: tuple[tuple[re.Pattern[str], Antecedent], ...] = tuple(
     (re.compile(rf"\b(?:{word})", re.IGNORECASE), antecedent)
     for word, antecedent in (
-        (rf"(?:he|she|him)\b|her\b{_END}", lambda before: before.person),
+        (rf"(?:he|she|him)\b|her\b{_END}", _find_person),
         (r"(?:his|her)\b(?=\s+\w)", _form_person_possessive),
-        (r"their\b(?=\s+\w)", lambda before: _form_possessive(before.plural_topic)),
-        (r"(?:they|them)\b", lambda before: before.plural_topic),
-        (rf"(?:these|those){_NEXT}", lambda before: before.plural_topic),
-        (r"its\b(?=\s+\w)", _form_topic_possessive),
+        (r"their\b(?=\s+\w)", _form_plural_possessive),
+        (r"(?:they|them)\b", _find_plural),
+        (rf"(?:these|those){_NEXT}", _find_plural),
+        (r"its\b(?=\s+\w)", _form_thing_possessive),
         (
             r"it\b(?!['\u2019]|\s+takes?\s+(?:to|for)\b|\s+(?:\w+\s+){0,2}?\w+\s+(?:to|that)\b)",
-            lambda before: before.topic,
+            _choose_thing,
         ),
-        (rf"(?:that|this)(?:\s+one\b|{_NEXT})", lambda before: before.topic),
-        (r"(?<!is )(?<!are )(?<!was )(?<!were )there\b", lambda before: before.place),
+        (
+            r"(?<=\bneed )one\b|(?<=\bget )one\b|(?<=\bbuy )one\b|(?<=\bhave )one\b|"
+            r"(?<=\border )one\b|(?<=\bborrow )one\b|(?<=\brent )one\b",
+            _choose_example,
+        ),
+        (rf"(?:that|this)(?:\s+one\b|{_NEXT})", _find_topic),
+        (r"(?<!is )(?<!are )(?<!was )(?<!were )there\b", _find_place),
         (r"then\s*$", _find_time),
     )
 )
 _INDONESIAN: tuple[tuple[re.Pattern[str], Antecedent], ...] = tuple(
     (re.compile(word, re.IGNORECASE), antecedent)
     for word, antecedent in (
-        (r"\b(?:di|ke|dari) (?:sana|situ|sini)\b", lambda before: before.place),
-        (r"\b(?:dia|beliau|ia)\b", lambda before: before.person or before.topic),
-        (r"\bmereka\b", lambda before: before.topic),
-        (r"(?:^|(?<=\s))itu\b(?=\s*$)", lambda before: before.topic),
+        (r"\b(?:di|ke|dari) (?:sana|situ|sini)\b", _find_place),
+        (r"\b(?:dia|beliau|ia)\b", lambda before, _: before.person or before.topic),
+        (r"\bmereka\b", _find_topic),
+        (r"(?:^|(?<=\s))itu\b(?=\s*$)", _find_topic),
     )
 )
 _NOUN = re.compile(
@@ -427,29 +480,32 @@ _NOUN = re.compile(
 )
 """A noun after "the" or "this", with no words after it that specify it."""
 _NOUN_ID = re.compile(
-    rf"\b(?!(?:{_QUESTION_WORD_ID}|saat|tahun|hari|minggu|bulan|sekarang|dekat|kali|selama|malam|pagi)\b)"
+    rf"\b(?!(?:{QUESTION_WORD_ID}|saat|tahun|hari|minggu|bulan|sekarang|dekat|kali|selama|malam|pagi)\b)"
     rf"(\w{{3,}})\s+(?:itu|tersebut|tadi|ini)\b(?!\s+(?:apa|siapa)\b)",
     re.IGNORECASE,
 )
 _OPENS = re.compile(
-    rf"(?:^|\b(?:{_AUX}|and|or|of|in|on|at|to|from|for|by|with|about|than|like|tell me))\s*$",
+    rf"(?:^|\b(?:{AUX}|and|or|of|in|on|at|to|from|for|by|with|about|than|like|tell me))\s*$",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(
-    r"\S\s+\S+\s+(?:that|which|who|whose|when|where|while|as|because|if|than)\b", re.IGNORECASE
+    r"\S\s+\S+\s+(?:that|which|who|whose|when|where|while|as|because|(?<!happens\s)if|than)\b",
+    re.IGNORECASE,
 )
 _NYA = re.compile(r"\b([^\W\d_]{3,}?)nya\b", re.IGNORECASE)
 
 
 def _spell_out_references(bare: str, before: PriorQuestion) -> str:
     """Return a question with its pronouns and nouns replaced by the words that they stand for."""
+    if before.act:
+        bare = _DO_IT.sub(lambda _match: before.act, bare, count=1)
     original = text = _spell_out_noun(bare, before)
     for word, antecedent in (*_ENGLISH, *_INDONESIAN):
         # Look in the original, because words filled in for another pronoun would count as names.
         first = word.search(original)
         if first is None or _is_bound(original[: first.start()], first.group()):
             continue
-        match, antecedent_text = word.search(text), antecedent(before)
+        match, antecedent_text = word.search(text), antecedent(before, original)
         if antecedent_text.partition(" ")[2] == before.topic and before.topic in text:
             # For "of it there" the topic, filled in for "it", already names the place.
             antecedent_text = " "
@@ -470,11 +526,11 @@ def _is_bound(preceding: str, word: str) -> bool:
     if word.lower() in {"that", "this"} and not _OPENS.search(preceding):
         return True
     # A possessive refers to its own question more often than other pronouns do.
-    limit = 1 if word.lower() in {"his", "her", "its", "their"} else 3
+    limit = 1 if word.lower() in {"his", "her", "its", "their"} else 4 if word == "then" else 3
     return (
         _has_name(preceding)
         or bool(_CLAUSE.search(preceding))
-        or len(_list_content_words(preceding)) > limit
+        or len(list_content_words(preceding)) > limit
     )
 
 
@@ -505,10 +561,10 @@ def _spell_out_suffix(text: str, before: PriorQuestion) -> str:
         if match.group().lower() in _NYA_WORDS or not before.topic:
             continue
         asks_person = re.match(r"(?:dan\s+)?siapa\b", text, re.IGNORECASE)
-        owner = (before.owner if asks_person else "") or before.topic
+        owner = (before.owner if asks_person else "") or before.thing
         # If the question has a name before the suffix, the suffix refers to it.
         has_subject = _has_name(text) and (
-            _has_name(text[: match.start()]) or len(_list_content_words(text)) > 4
+            _has_name(text[: match.start()]) or len(list_content_words(text)) > 4
         )
         return (
             text
