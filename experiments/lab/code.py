@@ -35,7 +35,8 @@ class Change:
 
     Attributes:
         module: The path of the module below the package.
-        before: The hash of its statements before the change.
+        before: The hash of its statements before the change; empty for a module that the code did
+            not import before.
         after: The hash of its statements after the change.
         reason: Why no answer can change.
         evidence: How that was shown.
@@ -82,8 +83,15 @@ class Code:
 
     @property
     def is_current(self) -> bool:
-        """True if the modules have the same digest today, or had it before changes in `CHANGES`."""
-        return self.digest in list_digests(self.modules)
+        """True if the modules have the same digest today, or had it before changes in `CHANGES`.
+
+        A module that they import today and did not import then must be among the changes too.
+        """
+        return self.digest in list_digests(self.modules) and all(
+            _is_listed_as_new(module)
+            for module in close_over_imports(_list_code(self.modules))
+            if module not in self.modules
+        )
 
 
 @contextmanager
@@ -143,9 +151,24 @@ def list_digests(
     states = {module: hash_module(module) for module in modules}
     yield _hash_states(states)
     for change in reversed(read_changes() if changes is None else changes):
-        if states.get(change.module) == change.after:
+        # Rows whose code has a module were made after it was new.
+        if change.before and states.get(change.module) == change.after:
             states[change.module] = change.before
             yield _hash_states(states)
+
+
+def _list_code(modules: Iterable[str]) -> tuple[str, ...]:
+    """Return the modules that are code, without the word lists and cards that they read."""
+    return tuple(module for module in modules if module.endswith(".py"))
+
+
+def _is_listed_as_new(module: str) -> bool:
+    """Return whether the changes lead from no import of a module to its statements of today."""
+    state = hash_module(module)
+    for change in reversed(read_changes()):
+        if change.module == module and change.after == state:
+            state = change.before
+    return not state
 
 
 def _hash_states(states: Mapping[str, str]) -> str:

@@ -119,6 +119,23 @@ def test_listed_changes_leave_code_current_and_no_others(
     assert made.digest not in list_digests(made.modules, changes)
 
 
+def test_a_module_that_is_imported_since_then_has_to_be_listed(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Code.of(["rules.py"])
+    before = hash_module("words.py")
+    (package / "fathom" / "marks.py").write_text("MARKS = '?!'\n")
+    write_package(package, words="from fathom import lists, marks\nLOCKS = 1\n")
+    change = make_change("words.py", before, hash_module("words.py"))
+    monkeypatch.setattr(code, "read_changes", lambda: (change,))
+    assert made.digest in list_digests(made.modules)
+    assert not made.is_current
+    added = make_change("marks.py", "", hash_module("marks.py"))
+    monkeypatch.setattr(code, "read_changes", lambda: (change, added))
+    assert made.is_current
+    assert Code.of(["rules.py"]).is_current
+
+
 def test_each_listed_change_leads_to_the_code_of_today() -> None:
     changes = read_changes()
     for number, change in enumerate(changes):
