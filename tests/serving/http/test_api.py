@@ -410,6 +410,9 @@ def test_the_server_reports_its_health_its_state_and_its_metrics(client: TestCli
         assert (head.status_code, head.content) == (whole.status_code, b"")
         assert head.headers["content-length"] == str(len(whole.content))
     assert client.head("/api/v1/ask").status_code == 405
+    refusals = [client.patch(f"/api/v1/{path}") for path in ("ask", "documents", "documents/1")]
+    methods = ["POST", "GET, HEAD, POST", "DELETE, GET, HEAD"]
+    assert [refusal.headers["allow"] for refusal in refusals] == methods
     status = client.get("/api/v1/status").json()
     assert status["index"]["documents"] == 4
     assert status["workspace"] == ""

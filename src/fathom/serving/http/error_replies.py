@@ -1,9 +1,12 @@
 """The replies to errors, in the form of the interface that a request addresses."""
 
+from collections.abc import Iterable
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fathom.errors import FathomError
@@ -51,13 +54,28 @@ def install_handlers(app: FastAPI) -> None:
 
     async def handle_http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return build_error_response(build_http_problem(error), request.scope["path"])
+        problem = build_http_problem(error)
+        if problem.status == 405:
+            # The framework names the methods of the first route of the address alone.
+            problem.headers["Allow"] = ", ".join(list_methods(app.routes, request.scope))
+        return build_error_response(problem, request.scope["path"])
 
     app.add_exception_handler(Problem, handle_error)
     app.add_exception_handler(FathomError, handle_error)
     app.add_exception_handler(RequestValidationError, handle_invalid_request)
     app.add_exception_handler(HTTPException, handle_http_error)
     app.add_exception_handler(Exception, handle_error)
+
+
+def list_methods(routes: Iterable[BaseRoute], scope: Scope) -> list[str]:
+    """Return the methods that the address of a request takes, in the order of the alphabet."""
+    taken = [
+        method
+        for method in ("DELETE", "GET", "PATCH", "POST", "PUT")
+        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
+    # Every address that answers GET answers HEAD too.
+    return sorted([*taken, *(["HEAD"] if "GET" in taken else [])])
 
 
 class BugReplies:
