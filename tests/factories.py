@@ -1,5 +1,6 @@
 """Factories that tests of several rooms share."""
 
+import importlib
 import json
 import os
 import re
@@ -126,6 +127,8 @@ def drop_privileges(folder: Path) -> Iterator[None]:
     if os.geteuid():
         yield
         return
+    # Python's own files may be closed to that user, so what an ingestion imports is imported first.
+    importlib.import_module("fathom.assembly.worker")
     for path in (folder, *folder.rglob("*")):
         os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
     groups, group = os.getgroups(), os.getegid()
