@@ -248,6 +248,9 @@ class PriorQuestion:
         counted = self.counted_noun.partition(" of ")[2]
         if counted:
             return counted
+        if self.counted_noun and self.act:
+            # "which form do I need for a refund": it is the form for a refund.
+            return f"the {self.counted_noun} {self.act.partition(' ')[2]}".strip()
         act = _ACT.fullmatch(self.topic) if self.act else None
         if act:
             return act["thing"]
@@ -353,6 +356,21 @@ class PriorQuestion:
         aux = None if self.is_indonesian else re.match(rf"{_AUX}\b\s*", rest, re.IGNORECASE)
         return rest[aux.end() :] if aux else ""
 
+    def _starts_with_participle(self, after: str) -> bool:
+        """Return whether the opening is the subject, so that the topic comes after the verb.
+
+        The topic of "how many trees were brought down by the storm" is the storm, and that of "what
+        was decided about the playground" the playground.
+
+        Args:
+            after: The words after the auxiliary verb.
+        """
+        if self.counted_noun:
+            form = rf"(?:\w+ly\s+)?(?!{_NOUNS_IN_EN}\b)(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b"
+            return re.match(form, after) is not None
+        asks_subject = self.opening.lower() in {"what", "who"}
+        return asks_subject and re.match(r"\w{3,}ed\s", after) is not None
+
     def _find_subject(self) -> str:
         """Return the noun phrase after the opening and the auxiliary verb; may be empty."""
         rest = self.text[len(self.opening) :].strip()
@@ -366,11 +384,8 @@ class PriorQuestion:
         # "how do I apply for a permit": the topic is the act, "applying for a permit".
         if doing:
             return f"{_form_gerund(doing[1].lower())}{after[doing.end() :]}"
-        # "how many trees were brought down by the storm": the topic is the storm.
-        if self.counted_noun and re.match(
-            rf"(?:\w+ly\s+)?(?!{_NOUNS_IN_EN}\b)(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b", after
-        ):
-            return _find_object(after) or self.counted_noun
+        if self._starts_with_participle(after):
+            return _find_object(after) or self.counted_noun or after
         there = _THERE.match(after)
         if there:
             return _take_existing_thing(after[there.end() :])
@@ -468,7 +483,8 @@ def _take_noun_phrase(text: str, *, bare_verb: bool) -> str:
     if verb_at:
         return " ".join(tokens[:verb_at])
     if bare_verb and _ends_in_verb(tokens):
-        return " ".join(tokens[:-1])
+        subject = tokens[:-1]
+        return " ".join(subject[:-1] if subject[-1] == "be" else subject)
     size = 1
     while size < len(tokens) and not _ends_phrase(tokens, size, bare_verb=bare_verb):
         size += 1
@@ -526,4 +542,5 @@ def _ends_phrase(tokens: Sequence[str], at: int, *, bare_verb: bool) -> bool:
     # A word before an article, a preposition or the end of the text is likely a verb.
     verbal = not after or after in _DETERMINERS or bool(re.fullmatch(_PREPOSITION, after))
     named = before[0].isupper()
-    return bare_verb and (named or (at > 1 and verbal and after != "of"))
+    is_long = at > 1 or before.endswith("s")
+    return bare_verb and (named or (is_long and verbal and after != "of"))

@@ -17,8 +17,8 @@ _AMOUNTS = split_set(
 """The English attributes; each names no thing that has a price or a history of its own."""
 _HEAD = re.compile(r"(?:the\s+)?(?:[\w-]+\s+){0,2}?([\w-]+)\s+(?:of|for)\s+(?=\S)", re.IGNORECASE)
 _HEAD_ID = re.compile(
-    r"(?:biaya|tarif|harga|ongkos|retribusi|syarat|persyaratan|batas waktu|tenggat|jadwal|"
-    r"jumlah|alamat|masa berlaku|nomor telepon|luas|tinggi|panjang|berat)\s+(?=\S)",
+    r"(?:biaya|gaji|upah|iuran|tarif|harga|ongkos|retribusi|syarat|persyaratan|batas waktu|tenggat|"
+    r"jadwal|jumlah|alamat|masa berlaku|nomor telepon|luas|tinggi|panjang|berat)\s+(?=\S)",
     re.IGNORECASE,
 )
 _SPEAKS_OF_AMOUNT = re.compile(

@@ -35,6 +35,7 @@ _BARE_QUESTION = re.compile(
     r"dengan|setiap|pada|jam|hari|tanggal|tahun)\s+)?"
     r"(?:why(?: not)?|when(?: exactly)?|where(?: else| exactly)?|who(?:m)?(?: else)?|"
     r"how(?: (?:much|many|long|often|far|deep|high|old|come|so))?|"
+    r"how many (?:minutes|hours|days|weeks|months|years|times|people)|"
     r"what(?: (?:time|day|year|date|price|for))?|which(?: one)?|"
     r"mengapa|kenapa|kapan|(?:di |ke |dari )?mana|siapa|bagaimana(?: caranya)?|"
     r"berapa(?: (?:lama|banyak|jauh|sering|menit|jam|hari|minggu|bulan|tahun|orang|"
@@ -342,6 +343,8 @@ def _replace_by_topic(part: str, before: PriorQuestion) -> str:
         # "How long is the warranty" measures what another attribute has not.
         asks = _MEASURING.sub("What", before.text[:at])
         return f"{asks}{part}{before.text[at + len(head) :]}"
+    if not of and part.endswith("s") and _MEASURING.match(before.text) and topic[-1:] != "s":
+        return f"{before.text} for {part}"
     if of and find_names(f"x {owner}") and " " not in part:
         return _splice(before.text, (at + len(head + of), at + len(topic)), part)
     return _splice(before.text, (at, at + len(topic)), part)
@@ -358,6 +361,10 @@ def _splice(text: str, span: tuple[int, int], words: str) -> str:
 def _replace_question_word(asking: str, before: PriorQuestion) -> str:
     """Return the question before with its opening replaced by other question words: "Why?"."""
     rest = before.text[len(before.opening) :].strip()
+    verb = re.match(rf"{AUX}\s", rest) if before.opening.lower() == "who" else None
+    if verb and before.person and not asking.lower().startswith("who"):
+        # "Who is responsible?" asks for its subject, which "Since when?" needs.
+        rest = f"{verb.group()}{before.person} {rest[verb.end() :]}"
     return _form_question(f"{asking} {rest if before.opening else rest[:1].lower() + rest[1:]}")
 
 
@@ -368,7 +375,7 @@ Antecedent = Callable[[PriorQuestion, str], str]
 _END = r"(?=\s*$|\s+(?:then|too|also|now|exactly|still)\s*$)"
 _NEXT = (
     rf"(?=\s+(?:{AUX}|be|been|cost|costs|happen|happens|take|takes|mean|means|work|works|apply|open|close|last|"
-    r"valid|in|on|at|for|from|to|by|of|with|per|\w+ed)\b|\s*$)"
+    r"include|includes|cover|covers|require|requires|valid|in|on|at|for|from|to|by|of|with|per|\w+ed)\b|\s*$)"
 )
 
 
@@ -451,7 +458,8 @@ _ENGLISH: tuple[tuple[re.Pattern[str], Antecedent], ...] = tuple(
         (rf"(?:these|those){_NEXT}", _find_plural),
         (r"its\b(?=\s+\w)", _form_thing_possessive),
         (
-            r"it\b(?!['\u2019]|\s+takes?\s+(?:to|for)\b|\s+(?:\w+\s+){0,2}?\w+\s+(?:to|that)\b)",
+            r"(?!(?-i:IT))it\b(?!['\u2019]|\s+takes?\s+(?:to|for)\b|"
+            r"\s+(?:\w+\s+){0,2}?(?!(?:apply|applies|belongs?|leads?|goes?|refers?)\b)\w+\s+(?:to|that)\b)",
             _choose_thing,
         ),
         (
@@ -560,6 +568,8 @@ def _spell_out_suffix(text: str, before: PriorQuestion) -> str:
     for match in _NYA.finditer(text):
         if match.group().lower() in _NYA_WORDS or not before.topic:
             continue
+        if before.thing.lower().startswith(f"{match[1].lower()} "):
+            return f"{text[: match.start()]}{before.thing}{text[match.end() :]}"
         asks_person = re.match(r"(?:dan\s+)?siapa\b", text, re.IGNORECASE)
         owner = (before.owner if asks_person else "") or before.thing
         # If the question has a name before the suffix, the suffix refers to it.

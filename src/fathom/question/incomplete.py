@@ -43,11 +43,15 @@ _WITHOUT_TOPIC = tuple(
         # "Can unused days be carried over"
         rf"(?:can|may|must|should)\s+\w+(?:\s+\w+)?\s+be\s+{_PARTICIPLE}(?:\s+(?:over|back|out|off|up))?",
         # "Is there a discount for students"
-        r"(?:is|are|was|were)\s+there\s+(?:an?|any)\s+\w+(?:\s+(?:for|on)\s+\w+)?",
+        r"(?:is|are|was|were)\s+there\s+(?:an?|any)\s+\w+(?:\s+(?:for|on)\s+\w+(?:\s+\w+)?)?",
+        # "Is equipment provided"
+        r"(?:is|are|was|were)\s+\w+\s+(?:provided|included|required|needed|allowed|available|covered)",
         # "Apakah ada diskon", "Apakah bisa diperpanjang", "Kapan tutup", "Siapa yang boleh ikut"
         r"apa(?:kah)?\s+ada\s+\w+(?:\s+\w+)?",
         r"apakah\s+(?:bisa|boleh|dapat|harus|perlu|wajib)\s+\w+",
         r"(?:kapan|jam\s+berapa|di\s+mana)\s+(?:buka|tutup|mulai|selesai|berakhir|bayar(?:nya)?|daftar(?:nya)?)",
+        r"(?:dokumen|syarat|berkas|barang|data)\s+apa\s+(?:saja\s+)?yang\s+(?:di\w+|(?:harus|perlu)\s+\w+)",
+        r"siapa\s+(?:saja\s+)?yang\s+me\w+",
         r"siapa\s+(?:saja\s+)?yang\s+(?:wajib|boleh|bisa|harus|dapat|berhak)\s+\w+",
     )
 )
