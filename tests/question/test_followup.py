@@ -538,6 +538,60 @@ def test_a_thing_whose_existence_was_asked_for_is_the_topic(
             "Dokumen apa yang diperlukan?",
             "Dokumen apa yang diperlukan (mendaftar BPJS)?",
         ),
+        (
+            "Who teaches English?",
+            "Mr Hall.",
+            "In which room?",
+            "In which room (Mr Hall teaches English)?",
+        ),
+        (
+            "Do visitors need a badge?",
+            "Yes.",
+            "Where do they get it?",
+            "Where do visitors get the badge?",
+        ),
+        (
+            "Do visitors need a badge?",
+            "Yes.",
+            "Must it be returned?",
+            "Must the badge be returned?",
+        ),
+        (
+            "How do I install the printer driver?",
+            "Run setup.exe.",
+            "How do I uninstall it?",
+            "How do I uninstall the printer driver?",
+        ),
+        (
+            "Which insurance covers theft?",
+            "The household insurance.",
+            "And fire?",
+            "Which insurance covers fire?",
+        ),
+        (
+            "Is there a bus to the airport?",
+            "Yes, line 9.",
+            "And a train?",
+            "Is there a train to the airport?",
+        ),
+        (
+            "What was the budget for roads in 2023?",
+            "4 million.",
+            "Was it spent?",
+            "Was the budget for roads in 2023 spent?",
+        ),
+        (
+            "Apa saja jam kerja pegawai?",
+            "08.00 sampai 16.00.",
+            "Kalau hari Jumat?",
+            "Apa saja jam kerja pegawai hari Jumat?",
+        ),
+        (
+            "Siapa yang berhak menerima beasiswa?",
+            "Mahasiswa tahun kedua.",
+            "Bagaimana cara mendaftarnya?",
+            "Bagaimana cara mendaftar beasiswa?",
+        ),
     ],
 )
 def test_a_follow_up_asks_for_the_thing_that_fits_its_predicate(

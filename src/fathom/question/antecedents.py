@@ -41,6 +41,11 @@ _VERB_ID = re.compile(
     r"paling lambat|mengungsi|jadi|ikut|naik|turun|selesai)",
     re.IGNORECASE,
 )
+_LEADING_VERBS_ID = re.compile(
+    r"^(?:(?:berhak|wajib|boleh|harus|bisa|dapat|akan|sudah|(?!meja|mesin|media|menteri)me\w{4,})\s+)+"
+    r"(?=\S)",
+    re.IGNORECASE,
+)
 # Nouns with the prefix of a verb; without this list "menteri" (minister) would end a phrase.
 _NOT_VERBS_ID = split_set(
     "merrow melati merah meter menit menteri terminal termal media metode berat berita beras "
@@ -251,19 +256,24 @@ class PriorQuestion:
         if self.counted_noun and self.act:
             # "which form do I need for a refund": it is the form for a refund.
             return f"the {self.counted_noun} {self.act.partition(' ')[2]}".strip()
+        if self._offered and self.topic.islower() and self.topic.endswith("s"):
+            # "Do visitors need a badge": a single thing is not the visitors.
+            return _INDEFINITE.sub("the ", self._offered, count=1)
         act = _ACT.fullmatch(self.topic) if self.act else None
         if act:
             return act["thing"]
         return get_attribute_owner(self.topic, is_indonesian=self.is_indonesian)
 
-    @cached_property
+    @property
     def offered_thing(self) -> str:
         """The object of a question for what a thing has: "parking of the mill"; else empty."""
-        subject = self.topic
-        verb, _, offered = self._words_after_verb[len(subject) :].strip().partition(" ")
-        if self.opening or verb.lower() not in _OFFERS or not offered or not subject:
-            return ""
-        return f"{offered} of {subject}"
+        return f"{self._offered} of {self.topic}" if self._offered else ""
+
+    @cached_property
+    def _offered(self) -> str:
+        """The object of a question such as "Does the mill have parking?"; else empty."""
+        verb, _, offered = self._words_after_verb[len(self.topic) :].strip().partition(" ")
+        return offered if self.topic and not self.opening and verb.lower() in _OFFERS else ""
 
     @cached_property
     def _answered_subject(self) -> str:
@@ -375,10 +385,12 @@ class PriorQuestion:
         """Return the noun phrase after the opening and the auxiliary verb; may be empty."""
         rest = self.text[len(self.opening) :].strip()
         if self.is_indonesian:
+            if self.opening.lower().endswith(" yang"):
+                rest = _LEADING_VERBS_ID.sub("", rest)
             return _cut_at_verb(_drop_existence(rest))
         aux = re.match(rf"{_AUX}\b\s*", rest, re.IGNORECASE)
         if aux is None:
-            return _find_object(rest) or self.counted_noun
+            return _find_object(rest) or self.counted_noun or _find_bare_object(rest)
         after = self._words_after_verb
         doing = re.match(r"(?:i|we|you|one)\s+(\w+)\b", after, re.IGNORECASE)
         # "how do I apply for a permit": the topic is the act, "applying for a permit".
@@ -457,6 +469,12 @@ def _strip_end(text: str) -> str:
     while len(parts := text.rsplit(None, 1)) == 2 and _LOOSE_END.fullmatch(parts[1]):
         text = parts[0]
     return text
+
+
+def _find_bare_object(text: str) -> str:
+    """Return the last word of "insurance covers theft", a subject with a verb; else empty."""
+    match = re.fullmatch(r"(?:\w+\s+)?\w+s\s+([a-z]\w+)", text)
+    return match[1] if match else ""
 
 
 def _find_object(text: str) -> str:

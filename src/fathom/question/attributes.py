@@ -11,7 +11,7 @@ from fathom.text.language import split_set
 _AMOUNTS = split_set(
     "fee fees price prices cost costs charge fare rent tariff rate salary pay wage population area "
     "size weight height length depth width speed temperature capacity revenue turnover profit "
-    "income budget range age phone address email name title number deadline status colour color "
+    "income range age phone address email name title number deadline status colour color "
     "warranty guarantee"
 )
 """The English attributes; each names no thing that has a price or a history of its own."""

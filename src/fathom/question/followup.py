@@ -37,6 +37,7 @@ _BARE_QUESTION = re.compile(
     r"how(?: (?:much|many|long|often|far|deep|high|old|come|so))?|"
     r"how many (?:minutes|hours|days|weeks|months|years|times|people)|"
     r"what(?: (?:time|day|year|date|price|for))?|which(?: one)?|"
+    r"(?<=\s)(?:which|what) \w+|"
     r"mengapa|kenapa|kapan|(?:di |ke |dari )?mana|siapa|bagaimana(?: caranya)?|"
     r"berapa(?: (?:lama|banyak|jauh|sering|menit|jam|hari|minggu|bulan|tahun|orang|"
     r"besar|kali|meter|kilogram))?)\s*[?.!]*$",
@@ -318,6 +319,8 @@ def _replace_by_count(part: str, before: PriorQuestion) -> str:
     return _splice(before.text, (at, at + len(counted)), part)
 
 
+_TIME_ID = re.compile(r"(?:hari|bulan|tahun|tanggal|jam|pukul|minggu)\s", re.IGNORECASE)
+_INDEFINITE_NOUN = re.compile(r"(an?\s+\w+)\s+(?:to|for|in|at|from|on)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:the|an?)\s", re.IGNORECASE)
 _LAST_ARTICLE = re.compile(r"\b(?:the|an?)\s+$", re.IGNORECASE)
 _MEASURING = re.compile(
@@ -326,28 +329,41 @@ _MEASURING = re.compile(
 
 
 def _replace_by_topic(part: str, before: PriorQuestion) -> str:
-    """Replace the topic of the question before, or one side of its "of"; else return "".
+    """Replace the topic of the question before, or a part of it; else return "".
 
-    In "the capital of Norway", "the population" replaces the first side and "peru" the second.
+    In "a bus to the airport", "a train" replaces the first noun. What a plural has of the topic is
+    asked for with "for": "How long is the notice period for managers?".
     """
     topic = before.topic_phrase
     at = before.text.find(topic)
-    if _ADVERB.match(part) or not topic or at < 0:
+    if _ADVERB.match(part) or _TIME_ID.match(part) or not topic or at < 0:
         return ""
-    head, of, owner = topic.partition(" of ")
-    if of and not part.lower().startswith("the ") and is_attribute(part):
-        part = f"the {part}"
-    elif of and is_attribute(head) and not part.lower().startswith("the "):
-        return _splice(before.text, (at + len(head + of), at + len(topic)), part)
-    if of and part.lower().startswith("the "):
-        # "How long is the warranty" measures what another attribute has not.
-        asks = _MEASURING.sub("What", before.text[:at])
-        return f"{asks}{part}{before.text[at + len(head) :]}"
-    if not of and part.endswith("s") and _MEASURING.match(before.text) and topic[-1:] != "s":
+    if " of " in topic:
+        return _replace_side(part, before.text, topic)
+    noun = _INDEFINITE_NOUN.match(topic)
+    if noun and _INDEFINITE_NOUN.fullmatch(f"{part} to"):
+        return _splice(before.text, (at, at + noun.end(1)), part)
+    if part.endswith("s") and _MEASURING.match(before.text) and not topic.endswith("s"):
         return f"{before.text} for {part}"
-    if of and find_names(f"x {owner}") and " " not in part:
-        return _splice(before.text, (at + len(head + of), at + len(topic)), part)
     return _splice(before.text, (at, at + len(topic)), part)
+
+
+def _replace_side(part: str, text: str, topic: str) -> str:
+    """Replace one side of a topic with "of", or all of it.
+
+    In "the capital of Norway", "the population" replaces the first side and "peru" the second.
+    """
+    at = text.find(topic)
+    head, of, owner = topic.partition(" of ")
+    if is_attribute(part) and not _ARTICLE.match(part):
+        part = f"the {part}"
+    if part.lower().startswith("the "):
+        # "How long is the warranty" measures what another attribute has not.
+        asks = _MEASURING.sub("What", text[:at])
+        return f"{asks}{part}{text[at + len(head) :]}"
+    if is_attribute(head) or (find_names(f"x {owner}") and " " not in part):
+        return _splice(text, (at + len(head + of), at + len(topic)), part)
+    return _splice(text, (at, at + len(topic)), part)
 
 
 def _splice(text: str, span: tuple[int, int], words: str) -> str:
@@ -362,7 +378,10 @@ def _replace_question_word(asking: str, before: PriorQuestion) -> str:
     """Return the question before with its opening replaced by other question words: "Why?"."""
     rest = before.text[len(before.opening) :].strip()
     verb = re.match(rf"{AUX}\s", rest) if before.opening.lower() == "who" else None
-    if verb and before.person and not asking.lower().startswith("who"):
+    asks_more = before.opening.lower() == "who" and not asking.lower().startswith("who")
+    if asks_more and not verb and before.person and " " in asking:
+        return _form_question(f"{asking} ({before.person} {rest})")
+    if asks_more and verb and before.person:
         # "Who is responsible?" asks for its subject, which "Since when?" needs.
         rest = f"{verb.group()}{before.person} {rest[verb.end() :]}"
     return _form_question(f"{asking} {rest if before.opening else rest[:1].lower() + rest[1:]}")
@@ -514,7 +533,7 @@ def _spell_out_references(bare: str, before: PriorQuestion) -> str:
         if first is None or _is_bound(original[: first.start()], first.group()):
             continue
         match, antecedent_text = word.search(text), antecedent(before, original)
-        if antecedent_text.partition(" ")[2] == before.topic and before.topic in text:
+        if before.topic and antecedent_text.partition(" ")[2] == before.topic in text:
             # For "of it there" the topic, filled in for "it", already names the place.
             antecedent_text = " "
         if match and antecedent_text:
