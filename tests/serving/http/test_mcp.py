@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import httpx2
@@ -22,7 +22,7 @@ from fathom.index.engines import EmbeddedIndex
 from fathom.serving import mcp_resources
 from fathom.serving.http import mcp as tools
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import Key, create_key_store
+from fathom.serving.http.keys import Key, Keys, create_key_store
 from fathom.serving.http.server import FathomServer
 from fathom.settings import Settings
 
@@ -57,6 +57,13 @@ def address(settings: Settings) -> Iterator[str]:
         yield place
 
 
+@pytest.fixture
+def keys(settings: Settings) -> Iterator[Keys]:
+    """Yield the keys of the server, closed after the test, as Python 3.13 reports open ones."""
+    with closing(create_key_store(EmbeddedIndex(settings.index.directory))) as keys:
+        yield keys
+
+
 def use_client(address: str, key: str, body: Callable[[Client], Awaitable[None]]) -> None:
     async def run() -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -69,10 +76,8 @@ def use_client(address: str, key: str, body: Callable[[Client], Awaitable[None]]
     asyncio.run(run())
 
 
-def test_the_client_of_the_sdk_uses_the_server_with_its_key(
-    settings: Settings, address: str
-) -> None:
-    _, key = create_key_store(EmbeddedIndex(settings.index.directory)).add(Key(id="", name="agent"))
+def test_the_client_of_the_sdk_uses_the_server_with_its_key(keys: Keys, address: str) -> None:
+    _, key = keys.add(Key(id="", name="agent"))
 
     async def body(client: Client) -> None:
         reply = await client.call_tool("ask", {"question": QUESTION})
@@ -86,8 +91,7 @@ def test_the_client_of_the_sdk_uses_the_server_with_its_key(
     use_client(address, key, body)
 
 
-def test_keys_and_host_names_are_those_of_the_server(settings: Settings) -> None:
-    keys = create_key_store(EmbeddedIndex(settings.index.directory))
+def test_keys_and_host_names_are_those_of_the_server(settings: Settings, keys: Keys) -> None:
     _, reads = keys.add(Key(id="", name="agent"))
     _, adds = keys.add(Key(id="", name="loader", scopes=frozenset({"ingest"})))
     with open_client(create_app(settings)) as client:
@@ -112,10 +116,7 @@ def test_keys_and_host_names_are_those_of_the_server(settings: Settings) -> None
         assert client.post("/mcp", json=LIST, headers=stranger).status_code == 421
 
 
-def test_the_client_of_the_sdk_shows_why_the_server_refuses_a_key(
-    settings: Settings, address: str
-) -> None:
-    keys = create_key_store(EmbeddedIndex(settings.index.directory))
+def test_the_client_of_the_sdk_shows_why_the_server_refuses_a_key(keys: Keys, address: str) -> None:
     _, slow = keys.add(Key(id="", name="slow", per_minute=1))
     refusals: list[MCPError] = []
 
@@ -134,8 +135,7 @@ def test_the_client_of_the_sdk_shows_why_the_server_refuses_a_key(
     assert refusals
 
 
-def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
-    keys = create_key_store(EmbeddedIndex(settings.index.directory))
+def test_each_key_sees_its_own_workspace(settings: Settings, keys: Keys) -> None:
     _, secret = keys.add(Key(id="", name="own"))
     _, other = keys.add(Key(id="", name="other", workspace="elsewhere"))
     with open_client(create_app(settings)) as client:
@@ -170,8 +170,7 @@ def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
         use_client(address, other, look)
 
 
-def test_a_question_is_charged_to_its_key(settings: Settings) -> None:
-    keys = create_key_store(EmbeddedIndex(settings.index.directory))
+def test_a_question_is_charged_to_its_key(settings: Settings, keys: Keys) -> None:
     poor_key, text = keys.add(Key(id="", name="poor", tokens_per_day=0))
     assert poor_key.tokens_per_day == 0
     with open_client(create_app(settings)) as client:
