@@ -455,6 +455,37 @@ def test_a_thing_whose_existence_was_asked_for_is_the_topic(
             "Bagaimana kalau hilang (pembuatan KTP)?",
         ),
         (
+            "Who designed the bridges?",
+            "Clara Benning.",
+            "When were they opened?",
+            "When were the bridges opened?",
+        ),
+        (
+            "Kapan bus pertama ke Bandung?",
+            "05.00.",
+            "Kalau terakhir?",
+            "Kapan bus terakhir ke Bandung?",
+        ),
+        (
+            "What are the opening hours of the pool?",
+            "8 to 20.",
+            "And on Sundays?",
+            "What are the opening hours of the pool on Sundays?",
+        ),
+        (
+            "What are the opening hours of the pool?",
+            "8 to 20.",
+            "Does it have a sauna?",
+            "Does the pool have a sauna?",
+        ),
+        (
+            "How many tonnes of salt does the depot hold?",
+            "300.",
+            "Where is it?",
+            "Where is the depot?",
+        ),
+        ("Does the fee include VAT?", "Yes.", "How much is it?", "How much is the fee?"),
+        (
             "Siapa kepala dinas pendidikan?",
             "",
             "Dan wakilnya?",

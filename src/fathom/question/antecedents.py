@@ -87,6 +87,12 @@ _OFFERS = split_set(
     "support employ produce deliver own run make pay give hold get "
 )
 """Verbs that follow the subject of a question with "does": "does the hotel offer breakfast"."""
+_PROVIDES = split_set("have offer provide serve sell lend rent")
+"""The verbs whose object is a thing that the subject offers."""
+_UNITS = re.compile(
+    r"(?:tonn?es|tons|kilo(?:gram)?s|grams|lit(?:re|er)s|(?:kilo)?met(?:re|er)s|pounds|gallons|euros|dollars)\s"
+)
+"""The units that say how much of a thing there is, which "it" does not stand for."""
 _ACT = re.compile(r"(?P<verb>\w+ing)\s+(?:(?:for|to|with)\s+)?(?P<thing>(?:an?|the|my|our)\s+.+)")
 """An act and the thing that it is done to: "applying for a permit"."""
 _DOUBLED = re.compile(
@@ -223,9 +229,8 @@ class PriorQuestion:
     @cached_property
     def plural_topic(self) -> str:
         """The phrase that "they" may stand for: a plural in the question, else its topic."""
-        subject = self._answered_subject
-        if subject:
-            return subject
+        if self._answered_subject and not self.topic.endswith("s"):
+            return self._answered_subject
         counted = self.counted_noun
         # Units of time are counted, but "they" does not refer to them.
         if counted.endswith("s") and not re.search(r"\b(?:hours|days|years|weeks)$", counted):
@@ -252,7 +257,7 @@ class PriorQuestion:
         """
         counted = self.counted_noun.partition(" of ")[2]
         if counted:
-            return counted
+            return self.topic if _UNITS.match(self.counted_noun) else counted
         if self.counted_noun and self.act:
             # "which form do I need for a refund": it is the form for a refund.
             return f"the {self.counted_noun} {self.act.partition(' ')[2]}".strip()
@@ -267,7 +272,8 @@ class PriorQuestion:
     @property
     def offered_thing(self) -> str:
         """The object of a question for what a thing has: "parking of the mill"; else empty."""
-        return f"{self._offered} of {self.topic}" if self._offered else ""
+        verb = self._words_after_verb[len(self.topic) :].strip().partition(" ")[0]
+        return f"{self._offered} of {self.topic}" if self._offered and verb in _PROVIDES else ""
 
     @cached_property
     def _offered(self) -> str:

@@ -12,7 +12,7 @@ _AMOUNTS = split_set(
     "fee fees price prices cost costs charge fare rent tariff rate salary pay wage population area "
     "size weight height length depth width speed temperature capacity revenue turnover profit "
     "income range age phone address email name title number deadline status colour color "
-    "warranty guarantee"
+    "warranty guarantee hours"
 )
 """The English attributes; each names no thing that has a price or a history of its own."""
 _HEAD = re.compile(r"(?:the\s+)?(?:[\w-]+\s+){0,2}?([\w-]+)\s+(?:of|for)\s+(?=\S)", re.IGNORECASE)

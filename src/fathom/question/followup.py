@@ -140,7 +140,8 @@ def _form_question(text: str) -> str:
 _ROLE_ID = re.compile(r"(?!wakil|istri|suami|anak|ayah|ibu|peng)([^\W\d_]{3,})nya", re.IGNORECASE)
 """Another role of the same body, "sekretarisnya", but no relative or deputy of the person."""
 _CASE_ID = re.compile(
-    r"(?:(?:sudah|belum|tidak)\s\w+|ter\w{4,}|hilang|rusak|batal|gagal|lupa|telat|sakit)",
+    r"(?:(?:sudah|belum|tidak)\s\w+|ter(?:lambat|lewat|tinggal|hapus|blokir)|hilang|rusak|batal|gagal|"
+    r"lupa|telat|sakit)",
     re.IGNORECASE,
 )
 """An event that may befall the topic: "Kalau hilang bagaimana?"."""
@@ -336,7 +337,8 @@ def _replace_by_topic(part: str, before: PriorQuestion) -> str:
     """
     topic = before.topic_phrase
     at = before.text.find(topic)
-    if _ADVERB.match(part) or _TIME_ID.match(part) or not topic or at < 0:
+    is_addition = any(form.match(part) for form in (_ADVERB, _TIME_ID, _LEADING_PREPOSITION))
+    if is_addition or not topic or at < 0:
         return ""
     if " of " in topic:
         return _replace_side(part, before.text, topic)
