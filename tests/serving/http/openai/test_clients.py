@@ -109,6 +109,20 @@ def test_openai_gets_a_response_and_retrieves_it_again(client: OpenAI, address: 
     assert again.to_dict() == done.to_dict()
 
 
+def test_openai_retrieves_a_response_as_a_stream(client: OpenAI) -> None:
+    done = client.responses.create(model=MODEL, input=QUESTION)
+    events = list(client.responses.retrieve(done.id, stream=True))
+    assert events[0].type == "response.created"
+    assert events[-1].type == "response.completed"
+    assert events[-1].response.to_dict() == done.to_dict()
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    for number in (0, 3, len(events) - 1):
+        rest = client.responses.retrieve(done.id, stream=True, starting_after=number)
+        assert [event.to_dict() for event in rest] == [
+            event.to_dict() for event in events[number + 1 :]
+        ]
+
+
 def test_openai_continues_a_response_by_its_id(client: OpenAI) -> None:
     first = client.responses.create(model=MODEL, input=TURNS[0][1])
     second = client.responses.create(model=MODEL, input=TURNS[2][1], previous_response_id=first.id)

@@ -12,9 +12,11 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from fathom.engine import Engine
@@ -57,6 +59,20 @@ Reply = dict[str, Any]
 ResponseId = Annotated[str, Path(max_length=200)]
 RESULTS = "file_search_call.results"
 """The value of `include` with which clients request the results of searches."""
+
+
+class ReplayOptions(BaseModel):
+    """The parameters of a response that is fetched again.
+
+    Attributes:
+        include: The further parts of the response.
+        stream: Whether the response comes as events.
+        starting_after: The number of the last event that the client has; by default it has none.
+    """
+
+    include: list[str] = Field(default=[], alias="include[]", max_length=20)
+    stream: bool = False
+    starting_after: int = Field(default=-1, ge=-1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,24 +162,35 @@ async def create_response(
     )
 
 
-@router.get("/responses/{response_id}")
-def get_response(
+@router.get(
+    "/responses/{response_id}", responses=describe_content("text/event-stream", "The events")
+)
+async def get_response(
     response_id: ResponseId,
+    request: Request,
     space: CurrentWorkspace,
     _: ReadCaller,
     page: PageUrl,
-    include: Annotated[list[str], Query(alias="include[]", max_length=20)] = [],  # noqa: B006 - FastAPI copies it
+    replay: Annotated[ReplayOptions, Query()],
 ) -> Response:
-    """Get a response as it was given, as long as its trace is stored."""
+    """Get a response as it was given, as long as its trace is stored; also as a stream again."""
+    reply = await asyncio.to_thread(_load_response, space, response_id, page, replay)
+    if not replay.stream:
+        return build_json_reply(reply)
+    events = _stream_response(reply, replay.starting_after)
+    return build_event_stream(events, request.app.state.stopping)
+
+
+def _load_response(space: Workspace, response_id: str, page: str, replay: ReplayOptions) -> Reply:
     trace_id = _find_trace(space.engine, response_id).id
     answer = space.engine.traces.answer(trace_id)
     note = space.objects.get("response", trace_id)
     search = note and FileSearch(
         members={document: Member(**fields) for document, fields in note["members"].items()},
         most=note["most"],
-        has_results=RESULTS in include,
+        has_results=RESULTS in replay.include,
     )
-    return build_json_reply(_build_answer_response(space.engine, answer, page, search or None))
+    return _build_answer_response(space.engine, answer, page, search or None)
 
 
 def _prepare_search(space: Workspace, body: ResponsesBody) -> FileSearch | None:
@@ -313,9 +340,9 @@ async def _stream_answer(
         await events.aclose()
 
 
-async def _stream_response(reply: Reply) -> AsyncGenerator[ServerEvent, None]:
-    """Yield the numbered events of a response."""
-    for number, event in enumerate(_iterate_events(reply)):
+async def _stream_response(reply: Reply, after: int = -1) -> AsyncGenerator[ServerEvent, None]:
+    """Yield the numbered events of a response after the one of a number, counted from 0."""
+    for number, event in islice(enumerate(_iterate_events(reply)), after + 1, None):
         yield _build_event({**event, "sequence_number": number})
 
 
