@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -92,6 +93,68 @@ def test_a_request_that_reaches_no_route_is_reported_in_the_same_format(
     assert (reply.status_code, reply.headers["x-should-retry"]) == (status, "false")
     error = reply.json()["error"]
     assert (error["code"], error["message"].count("; ")) == (code, 1)  # the next step follows
+
+
+TURN = {"role": "user", "content": QUESTION}
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "param"),
+    [
+        ("chat/completions", {"messages": []}, "messages"),
+        ("chat/completions", {"messages": [TURN, {"content": "a"}]}, "messages[1].role"),
+        ("chat/completions", {"messages": [{**TURN, "content": 7}]}, "messages[0].content"),
+        ("chat/completions", {"messages": [{**TURN, "content": [7]}]}, "messages[0].content[0]"),
+        ("chat/completions", {"messages": [{**TURN, "role": "system"}]}, "messages"),
+        ("chat/completions", {"messages": [{**TURN, "role": "x"}, TURN]}, "messages"),
+        ("chat/completions", {"n": 2}, "n"),
+        ("chat/completions", {"n": "two"}, "n"),
+        ("chat/completions", {"reasoning_effort": "some"}, "reasoning_effort"),
+        ("chat/completions", {"model": "gpt-4"}, "model"),
+        ("chat/completions", {"tool_choice": "required"}, "tool_choice"),
+        ("chat/completions", {"tool_choice": 7}, "tool_choice"),
+        ("chat/completions", {"response_format": {"type": "json_object"}}, "response_format"),
+        ("chat/completions", {"budget": {"max_calls": -1}}, "budget.max_calls"),
+        ("responses", {"input": 7}, "input"),
+        ("responses", {"input": []}, "input"),
+        ("responses", {"input": [{"role": 7}]}, "input[0].role"),
+        ("responses", {"input": [{**TURN, "role": "x"}, TURN]}, "input"),
+        ("responses", {"reasoning": {"effort": "some"}}, "reasoning.effort"),
+        ("responses", {"text": {"format": {"type": "json_schema"}}}, "text.format"),
+        ("responses", {"previous_response_id": "resp_1"}, "previous_response_id"),
+        (
+            "responses",
+            {"tools": [{"type": "file_search", "vector_store_ids": []}]},
+            "tools[0].vector_store_ids",
+        ),
+        ("embeddings", {"model": "x"}, "model"),
+        ("embeddings", {"input": []}, "input"),
+        ("embeddings", {"input": ["a", " "]}, "input"),
+        ("embeddings", {"input": [[1, 2]]}, "input"),
+        ("embeddings", {"dimensions": 7}, "dimensions"),
+        ("vector_stores", {"metadata": {"a": [1]}}, "metadata.a"),
+        ("vector_stores", {"metadata": []}, "metadata"),
+    ],
+)
+def test_an_error_names_the_parameter_as_openai_does(
+    client: TestClient, path: str, fields: dict[str, Any], param: str
+) -> None:
+    bodies: dict[str, Any] = {
+        "chat/completions": BODY,
+        "responses": {"model": "fathom-naive", "input": QUESTION},
+        "embeddings": {"model": "fathom-embedding", "input": "a"},
+        "vector_stores": {},
+    }
+    error = client.post(f"/v1/{path}", json={**bodies[path], **fields}).json()["error"]
+    assert error["param"] == param
+    assert error["message"].startswith(f"{param}: ") or error["code"].endswith("_not_found")
+
+
+def test_a_parameter_of_the_address_or_of_a_form_is_named_alone(client: TestClient) -> None:
+    assert client.get("/v1/files?limit=0").json()["error"]["param"] == "limit"
+    assert client.get("/v1/models/gpt-4").json()["error"]["param"] == "model"
+    sent = {"file": ("note.md", b"# Note")}
+    assert client.post("/v1/files", files=sent).json()["error"]["param"] == "purpose"
 
 
 def test_an_empty_index_is_an_error_without_retry(tmp_path: Path) -> None:

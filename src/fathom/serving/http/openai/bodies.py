@@ -6,20 +6,20 @@ cannot change the content of the answer is ignored; one that cannot be satisfied
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 from typing_extensions import override
 
+from fathom.errors import UsageError
 from fathom.question.conversation import Dialogue, parse_dialogue
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.api import BudgetBody, Filters
 from fathom.serving.http.openai.attributes import FileSearchTool, OpenAIBody
 from fathom.serving.http.openai.background_tasks import answer_background_task, extract_question
 from fathom.serving.http.openai.cited_text import strip_frame
-from fathom.serving.http.openai.errors import build_parameter_problem
+from fathom.serving.http.openai.errors import ParameterProblem, build_parameter_problem
 from fathom.serving.http.openai.models import get_choice
-from fathom.serving.http.problems import Problem
 from fathom.serving.http.question_runner import SubmittedQuestion
 from fathom.settings import Settings
 
@@ -69,6 +69,8 @@ class _QuestionBody(OpenAIBody):
     tool_choice: str | dict[str, Any] | None = None
     filters: Filters
     budget: BudgetBody | None = None
+    effort_name: ClassVar[str]
+    """The parameter that holds the effort."""
 
     def check(self) -> None:
         """Refuse parameters that cannot be satisfied.
@@ -92,7 +94,7 @@ class _QuestionBody(OpenAIBody):
         choice = get_choice(self.model)
         if effort is not None and effort not in _EFFORTS:
             raise build_parameter_problem(
-                "effort", f"{effort[:40]!r} is not one of {', '.join(_EFFORTS)}"
+                self.effort_name, f"{effort[:40]!r} is not one of {', '.join(_EFFORTS)}"
             )
         return SubmittedQuestion(
             question=turn.question,
@@ -114,6 +116,7 @@ class ChatBody(_QuestionBody):
     messages: list[ChatMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream_options: StreamOptions | None = None
     reasoning_effort: str | None = None
+    effort_name = "reasoning_effort"
     n: int | None = None
     response_format: dict[str, Any] | None = None
 
@@ -143,6 +146,7 @@ class ResponsesBody(_QuestionBody):
     input: str | list[InputItem]
     previous_response_id: str | None = Field(default=None, max_length=200)
     reasoning: Reasoning | None = None
+    effort_name = "reasoning.effort"
     text: TextFormat | None = None
     background: bool | None = None
     conversation: str | dict[str, Any] | None = None
@@ -215,24 +219,30 @@ class ChatTurn:
     reply: str | None = None
 
 
-def parse_turn(messages: Sequence[ChatMessage], before: Dialogue = ()) -> ChatTurn:
+def parse_turn(
+    messages: Sequence[ChatMessage], before: Dialogue = (), *, param: str = "messages"
+) -> ChatTurn:
     """Return the last question of a conversation with the turns before it.
 
     Args:
         messages: The client's messages.
         before: The turns before the first of the messages.
+        param: The parameter that holds the messages.
 
     Raises:
-        Problem: If the user's last message has no text (400).
-        UsageError: If a turn has an unknown role.
+        Problem: If the user's last message has no text, or a turn has an unknown role (400).
     """
     last = max(
         (index for index, message in enumerate(messages) if message.role == "user"), default=None
     )
     question = _join_texts(messages[last].content) if last is not None else ""
     if last is None or not question.strip():
-        raise Problem(
-            400, "no_question", "messages: the user's last message has no text; send a question"
+        raise ParameterProblem(
+            param,
+            400,
+            "no_question",
+            f"{param}: the user's last message has no text",
+            next="send a question",
         )
     # Background tasks are answered first: their prompts hold a whole chat, which is no history.
     if (reply := answer_background_task(question)) is not None:
@@ -241,7 +251,10 @@ def parse_turn(messages: Sequence[ChatMessage], before: Dialogue = ()) -> ChatTu
         {"role": message.role, "content": strip_frame(_join_texts(message.content))}
         for message in messages[:last]
     ]
-    history = parse_dialogue([*before, *turns], "messages")
+    try:
+        history = parse_dialogue([*before, *turns], param)
+    except UsageError as error:
+        raise ParameterProblem(param, 400, "bad_request", str(error)) from None
     return ChatTurn(question=extract_question(question).strip(), history=history)
 
 

@@ -14,9 +14,12 @@ from fathom.models.base import Embedder, Matrix
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, Runner
 from fathom.serving.http.event_stream import build_json_reply, run_while_connected
 from fathom.serving.http.openai.bodies import EmbeddingsBody
-from fathom.serving.http.openai.errors import OpenAIRoute, build_parameter_problem
+from fathom.serving.http.openai.errors import (
+    OpenAIRoute,
+    ParameterProblem,
+    build_parameter_problem,
+)
 from fathom.serving.http.openai.models import EMBEDDING
-from fathom.serving.http.problems import Problem
 from fathom.serving.http.question_runner import run_to_end
 from fathom.serving.http.workspaces import Workspace
 
@@ -55,7 +58,8 @@ async def create_embeddings(
 
 def _choose_embedder(engine: Engine, body: EmbeddingsBody) -> Embedder:
     if body.model not in {EMBEDDING, engine.settings.models.embedder}:
-        raise Problem(
+        raise ParameterProblem(
+            "model",
             404,
             "model_not_found",
             f"there is no embedding model {body.model[:80]!r}",
@@ -76,9 +80,13 @@ def _check_texts(body: EmbeddingsBody) -> Sequence[str]:
         )
     texts = [str(entry) for entry in entries]
     if not texts or not all(text.strip() for text in texts):
-        raise Problem(400, "invalid_request", "input: expected at least one text, none empty")
+        raise ParameterProblem(
+            "input", 400, "invalid_request", "input: expected at least one text, none empty"
+        )
     if len(texts) > MOST_TEXTS:
-        raise Problem(400, "invalid_request", f"input: at most {MOST_TEXTS} texts at once")
+        raise ParameterProblem(
+            "input", 400, "invalid_request", f"input: at most {MOST_TEXTS} texts at once"
+        )
     return texts
 
 

@@ -22,7 +22,11 @@ from fathom.serving.http.document_routes import (
 )
 from fathom.serving.http.event_stream import build_json_reply
 from fathom.serving.http.object_store import ObjectData, make_object_id
-from fathom.serving.http.openai.errors import OpenAIRoute, build_parameter_problem
+from fathom.serving.http.openai.errors import (
+    OpenAIRoute,
+    ParameterProblem,
+    build_parameter_problem,
+)
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.uploads import is_sidecar
 from fathom.serving.http.workspaces import Workspace
@@ -112,14 +116,15 @@ def upload_file(
     file_id = make_object_id("file-")
     filename = PurePath((file.filename or "").replace("\\", "/")).name
     if is_sidecar(filename):
-        raise Problem(
-            400, "invalid_file", f"{filename[:200]!r}: it names readers, and is no document"
+        raise ParameterProblem(
+            "file", 400, "invalid_file", f"{filename[:200]!r}: it names readers, and is no document"
         )
     # Each file has a folder, because files of the same name are different files.
     file.filename = f"{file_id}/{filename}"
     stored = space.files.store([file])
     if stored.refused:
-        raise Problem(400, "invalid_file", f"{filename[:200]!r}: {stored.refused[0]['reason']}")
+        reason = stored.refused[0]["reason"]
+        raise ParameterProblem("file", 400, "invalid_file", f"{filename[:200]!r}: {reason}")
     [(path, name)] = stored.names.items()
     job = space.jobs.add(stored.names)
     data = {

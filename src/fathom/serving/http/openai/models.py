@@ -11,8 +11,7 @@ from fathom.registry import PAPERS
 from fathom.serving.budgets import Effort
 from fathom.serving.http.api import EFFORTS
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller
-from fathom.serving.http.openai.errors import OpenAIRoute
-from fathom.serving.http.problems import Problem
+from fathom.serving.http.openai.errors import OpenAIRoute, ParameterProblem
 
 router = APIRouter(route_class=OpenAIRoute)
 NAME = "fathom"
@@ -51,7 +50,8 @@ def get_choice(model: str) -> Choice:
     """
     choice = list_choices().get(model)
     if choice is None:
-        raise Problem(
+        raise ParameterProblem(
+            "model",
             404,
             "model_not_found",
             f"there is no model {model[:80]!r}",

@@ -36,7 +36,12 @@ from fathom.serving.http.event_stream import (
 from fathom.serving.http.events import build_answer_json
 from fathom.serving.http.openai.bodies import ResponsesBody, parse_turn
 from fathom.serving.http.openai.cited_text import CitedText, Source, render_cited_text
-from fathom.serving.http.openai.errors import OpenAIRoute, build_error_json, require_finished_answer
+from fathom.serving.http.openai.errors import (
+    OpenAIRoute,
+    ParameterProblem,
+    build_error_json,
+    require_finished_answer,
+)
 from fathom.serving.http.openai.models import NAME
 from fathom.serving.http.openai.page_url import PageUrl
 from fathom.serving.http.openai.vector_stores import (
@@ -134,7 +139,7 @@ async def create_response(
     body.check()
     stopping: Shutdown = request.app.state.stopping
     history = await asyncio.to_thread(_load_history, space.engine, body.previous_response_id)
-    turn = await asyncio.to_thread(parse_turn, body.messages, history)
+    turn = await asyncio.to_thread(parse_turn, body.messages, history, param="input")
     effort = body.reasoning.effort if body.reasoning else None
     question = body.build_question(turn, effort, space.engine.settings)
     search = await asyncio.to_thread(_prepare_search, space, body)
@@ -227,7 +232,16 @@ def _load_history(engine: Engine, response_id: str | None) -> Dialogue:
     """Return the conversation up to a response."""
     if response_id is None:
         return ()
-    trace = _find_trace(engine, response_id)
+    try:
+        trace = _find_trace(engine, response_id)
+    except Problem as problem:
+        raise ParameterProblem(
+            "previous_response_id",
+            problem.status,
+            problem.kind,
+            problem.detail,
+            next=problem.next,
+        ) from None
     turns = (
         *parse_dialogue(trace.origin.arguments.get("history", ())),
         DialogueTurn(role="user", content=trace.origin.question),
