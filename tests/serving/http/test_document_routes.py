@@ -180,6 +180,38 @@ def test_the_original_file_is_downloaded_and_never_opened_by_a_browser(client: T
     assert "sandbox" in reply.headers["content-security-policy"]
 
 
+def test_a_file_that_the_client_has_is_not_sent_again(client: TestClient) -> None:
+    address = f"/api/v1/documents/{get_document(client, 'Road Repair Handbook')['id']}/file"
+    first = client.get(address)
+    etag, changed = first.headers["etag"], first.headers["last-modified"]
+    for headers in (
+        {"If-None-Match": etag},
+        {"If-None-Match": f'"other", W/{etag}'},
+        {"If-Modified-Since": changed},
+    ):
+        again = client.get(address, headers=headers)
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
+    other = client.get(address, headers={"If-None-Match": '"other"', "If-Modified-Since": changed})
+    assert (other.status_code, other.content) == (200, first.content)
+
+
+def test_each_reply_to_a_range_of_a_file_is_described(client: TestClient) -> None:
+    address = f"/api/v1/documents/{get_document(client, 'Road Repair Handbook')['id']}/file"
+    whole = client.get(address).content
+    statuses = {
+        line: client.get(address, headers={"Range": line})
+        for line in ("bytes=2-5", "bytes=-3", "bytes=a-b", "bytes=999999999-")
+    }
+    assert statuses["bytes=2-5"].content == whole[2:6]
+    assert statuses["bytes=-3"].content == whole[-3:]
+    assert [reply.status_code for reply in statuses.values()] == [206, 206, 400, 416]
+    paths = client.get("/openapi.json").json()["paths"]
+    for path in ("/api/v1/documents/{document_id}/file", "/v1/files/{file_id}/content"):
+        replies = paths[path]["get"]["responses"]
+        assert {"200", "206", "304", "400", "416"} <= set(replies)
+        assert "text/plain" in replies["416"]["content"]
+
+
 def test_html_is_text_to_a_browser(fresh_client: TestClient) -> None:
     send_files(
         fresh_client,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from starlette.requests import Request
 from tests.index.conftest import make_entry
 from tests.serving.http.conftest import open_client
 from tests.serving.http.test_document_routes import send_files
@@ -167,7 +168,9 @@ def test_a_file_whose_name_is_not_utf8_is_sent(tmp_path: Path) -> None:
     files, place = UploadedFiles(tmp_path / UPLOADS), format_path(file)
     assert files.has_file(place)
     assert files.get_local_path(place) == file
-    disposition = build_file_reply(file).headers["content-disposition"]
+    disposition = build_file_reply(file, Request({"type": "http", "headers": []})).headers[
+        "content-disposition"
+    ]
     assert disposition == "inline; filename*=utf-8''caf%5Cxe9.txt"
 
 

@@ -12,6 +12,7 @@ from fastapi import APIRouter, File, Query, Request, UploadFile
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.discover import format_path
@@ -33,7 +34,7 @@ from fathom.serving.http.dependencies import (
 )
 from fathom.serving.http.event_stream import build_json_reply, run_while_connected
 from fathom.serving.http.fetch import Fetcher
-from fathom.serving.http.problems import Problem
+from fathom.serving.http.problems import MEDIA_TYPE, Problem
 from fathom.serving.http.reply_schemas import (
     AcceptedJob,
     ChunkList,
@@ -41,8 +42,10 @@ from fathom.serving.http.reply_schemas import (
     DocumentReply,
     JobList,
     JobReply,
+    ProblemReply,
     Removal,
     describe_content,
+    describe_file,
 )
 from fathom.serving.http.uploads import PIECE
 from fathom.serving.http.workspaces import Workspace
@@ -323,21 +326,34 @@ def _iterate_chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
         first += batch_size
 
 
-@router.get(f"{DOCUMENT}/file", response_class=FileResponse)
-def get_document_file(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> FileResponse:
+@router.get(
+    f"{DOCUMENT}/file",
+    response_class=FileResponse,
+    responses=describe_file(ProblemReply, MEDIA_TYPE),
+)
+def get_document_file(
+    document_id: str, request: Request, space: CurrentWorkspace, _: ReadCaller
+) -> Response:
     """Get the file of a document. Browsers show text files and save all others."""
-    return build_file_reply(_locate_file(space, find_document(space, document_id)))
+    return build_file_reply(_locate_file(space, find_document(space, document_id)), request)
 
 
-def build_file_reply(path: Path) -> FileResponse:
-    """Build the reply with a file, in a media type whose scripts no browser runs."""
+def build_file_reply(path: Path, request: Request) -> Response:
+    """Build the reply with a file, in a media type whose scripts no browser runs.
+
+    If the client names the version that it has, and it is the present one, the reply is 304.
+    """
     is_text = path.suffix.lower() in INLINE
-    return FileResponse(
+    reply = FileResponse(
         path,
+        stat_result=path.stat(),
         filename=format_path(PurePath(path.name)),
         media_type="text/plain; charset=utf-8" if is_text else "application/octet-stream",
         content_disposition_type="inline" if is_text else "attachment",
     )
+    files = StaticFiles(check_dir=False)
+    is_unchanged = files.is_not_modified(reply.headers, request.headers)
+    return NotModifiedResponse(reply.headers) if is_unchanged else reply
 
 
 @router.get(

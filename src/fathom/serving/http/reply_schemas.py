@@ -74,6 +74,21 @@ def describe_errors(shape: type, media_type: str) -> Description:
     return {"default": {"description": "An error", "content": {media_type: {"schema": schema}}}}
 
 
+def describe_file(shape: type, media_type: str) -> Description:
+    """Return the OpenAPI description of the further replies of a route that sends a file."""
+    error = {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}
+    refused = {"text/plain": {"schema": {"type": "string"}}}
+    return {
+        206: {"description": "The ranges of bytes that `Range` names"},
+        304: {"description": "`If-None-Match` or `If-Modified-Since` names the present file"},
+        400: {
+            "description": "An error, or `Range` cannot be read",
+            "content": {media_type: error, **refused},
+        },
+        416: {"description": "The file does not have the range", "content": refused},
+    }
+
+
 def describe_content(media_type: str, description: str) -> Description:
     """Return the OpenAPI description of a reply that can have a media type other than JSON."""
     schema = {"type": "string"}

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from time import time
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, File, Form, Path, Query, UploadFile
+from fastapi import APIRouter, File, Form, Path, Query, Request, UploadFile
 from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, Response
 
@@ -28,6 +28,7 @@ from fathom.serving.http.openai.errors import (
     build_parameter_problem,
 )
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.reply_schemas import OpenAIErrorReply, describe_file
 from fathom.serving.http.uploads import is_sidecar
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import replace_invisible
@@ -162,11 +163,17 @@ def get_file(file_id: FileId, space: CurrentWorkspace, _: ReadCaller) -> Respons
     return build_json_reply(_describe_files(space, {file_id: data})[0])
 
 
-@router.get("/files/{file_id}/content", response_class=FileResponse)
-def get_file_content(file_id: FileId, space: CurrentWorkspace, _: ReadCaller) -> FileResponse:
+@router.get(
+    "/files/{file_id}/content",
+    response_class=FileResponse,
+    responses=describe_file(OpenAIErrorReply, "application/json"),
+)
+def get_file_content(
+    file_id: FileId, request: Request, space: CurrentWorkspace, _: ReadCaller
+) -> Response:
     """Get the bytes of a file."""
     data = find_file_data(space, file_id)
-    return build_file_reply(locate_upload(space, _find_path(space, data), file_id))
+    return build_file_reply(locate_upload(space, _find_path(space, data), file_id), request)
 
 
 @router.delete("/files/{file_id}")
