@@ -8,8 +8,13 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from fathom.question.antecedents import ASKS_ATTRIBUTE, PriorQuestion
-from fathom.question.attributes import is_attribute, make_indefinite, speaks_of_attribute
+from fathom.question.antecedents import (
+    ASKS_ATTRIBUTE,
+    PriorQuestion,
+    is_attribute,
+    make_indefinite,
+    speaks_of_attribute,
+)
 from fathom.question.clauses import find_mentions
 from fathom.question.conversation import DialogueTurn
 from fathom.question.incomplete import (
