@@ -35,8 +35,8 @@ from fathom.serving import cli
 assert ingest.read_file
 ingest.read_file = lambda path, *_: parse_bytes(path.read_bytes(), path.name)
 assembly.load_embedder = lambda *_, **__: HashingEmbedder()
-assert read_ahead.begin_file and parent.Sandbox
-read_ahead.begin_file = lambda *_: None
+assert read_ahead.begin_file and read_ahead.check_large_file and parent.Sandbox
+read_ahead.begin_file = read_ahead.check_large_file = lambda *_: None
 parent.Sandbox = lambda _: nullcontext()
 cli.main()
 """

@@ -81,6 +81,7 @@ def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Ing
 
         monkeypatch.setattr("fathom.ingest.ingest.read_file", read)
         monkeypatch.setattr("fathom.ingest.read_ahead.begin_file", lambda *_: None)
+        monkeypatch.setattr("fathom.ingest.read_ahead.check_large_file", lambda *_: None)
         with open_writer(tmp_path / index, {"a": "1"}) as writer:
             chunker = StructureChunker(work.count, max_tokens=40)
             batch = Batch(
